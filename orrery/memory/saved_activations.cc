@@ -41,6 +41,9 @@ struct Counter {
   double widest = 0;  // elements of the gradients of an op's operands, minus what is freed before
 
   void save(double bytes) { out.saved += Bytes(bytes); }
+  void drop(RecomputeModule module, double bytes) {
+    if (job.recomputes(module)) out.dropped += Bytes(bytes);
+  }
   void keep_product(double bytes) { out.products += Bytes(bytes); }
 
   bool adapts(std::initializer_list<std::string_view> targets) const {
@@ -55,6 +58,18 @@ struct Counter {
                bool saved_already = false) {
     if (!adapts(targets) || (saved_already && !narrow)) return;
     save(x * elements);
+  }
+  // The row that a norm before attention or an MLP made.
+  void normed_row(std::initializer_list<std::string_view> targets) {
+    operand(h * own, targets);
+    if (adapts(targets)) drop(RecomputeModule::kLayerNorm, x * h * own);
+  }
+  // Drops all that a block saved since it had `before`, except its input, which is kept unless the
+  // norm makes it again. `dropped_before`: what was dropped before the block.
+  void drop_block(RecomputeModule module, Bytes before, Bytes dropped_before) {
+    if (!job.recomputes(module)) return;
+    const Bytes input(job.recomputes(RecomputeModule::kLayerNorm) ? 0 : e * h * own);
+    out.dropped = dropped_before + std::max(Bytes(0), out.saved - before - input);
   }
   void norm(double elements) {
     if (stack.fused || model.norm != Norm::kRms) {
@@ -76,7 +91,7 @@ struct Counter {
                                                 : kv_heads_per_rank(a.kv_heads, job.plan.tp);
     const double q = heads * a.head_dim, kv = kv_heads * (a.head_dim + a.value_dim);
     const double result = heads * a.value_dim;
-    operand(h * own, {"q", "k", "v"});
+    normed_row({"q", "k", "v"});
     if (a.qk_norm != QkNorm::kNone)
       norm((q + (a.shares_kv ? 0 : kv_heads_per_rank(a.kv_heads, job.plan.tp)) * a.head_dim) *
            tokens);
@@ -92,14 +107,14 @@ struct Counter {
   void operator()(const LatentAttention& a) {
     const double heads = a.heads / tp;
     const double q = heads * (a.qk_nope_dim + a.qk_rope_dim), v = heads * a.value_dim;
-    operand(h * own, {"q", "k", "v"});
-    if (a.q_lora_rank > 0) {
-      norm(a.q_lora_rank * own);
-      operand(a.q_lora_rank * own, {"q"});
-    }
+    normed_row({"q", "k", "v"});
+    if (a.q_lora_rank > 0) norm(a.q_lora_rank * own);
     norm(a.kv_lora_rank * own);
+    const Bytes before = out.saved;
+    if (a.q_lora_rank > 0) operand(a.q_lora_rank * own, {"q"});
     operand(a.kv_lora_rank * own, {"k", "v"});
     save(e * (2 * q + v) * tokens);
+    drop(RecomputeModule::kMlaUpProj, (out.saved - before).value());
     if (a.output_gate) save(2 * e * v * tokens);
     core(heads, v);
     operand(v * tokens, {"o"}, job.flash);
@@ -117,7 +132,7 @@ struct Counter {
     const double softmax = stack.fused ? e : kFp32 + e;
     const double bytes = weights * (softmax + (job.dropout ? e + 1 : 0));
     save(bytes);
-    out.core += Bytes(bytes);
+    drop(RecomputeModule::kCoreAttention, bytes);
     widest = std::max(widest, e * weights);
   }
 
@@ -126,7 +141,7 @@ struct Counter {
 
   void operator()(const KimiDelta& a) {
     const double heads = a.heads / tp, w = heads * a.head_dim;
-    operand(h * own, {"q", "k", "v"});
+    normed_row({"q", "k", "v"});
     // The first halves of low-rank gates; inputs and outputs of the convolution; the decay of every
     // channel and beta in fp32; two matrices for each chunk of tokens; the output and its gate.
     save(tokens * (e * (a.full_rank_gate ? 1 : 2) * a.head_dim + 2 * e * 3 * w +
@@ -138,7 +153,7 @@ struct Counter {
 
   void operator()(const GatedDeltaNet& a) {
     const double k = 1.0 * a.k_heads * a.k_dim / tp, v = 1.0 * a.v_heads * a.v_dim / tp;
-    operand(h * own, {});
+    normed_row({});
     // Inputs and outputs of the convolution; gates; a matrix for each chunk of tokens; the output,
     // its gate and the normed output.
     save(tokens * (2 * e * (2 * k + v) + 2 * kFp32 * a.v_heads / tp +
@@ -152,7 +167,7 @@ struct Counter {
     const double inner = 1.0 * a.heads * a.head_dim / tp;
     const double projected =
         2 * inner + 2.0 * kv_heads_per_rank(a.groups, job.plan.tp) * a.state + a.heads / tp;
-    operand(h * own, {});
+    normed_row({});
     save(e * (projected + inner) *
          tokens);  // the backward pass computes the scan again (Dao and Gu 2024)
     operand(inner * tokens, {});
@@ -163,8 +178,10 @@ struct Counter {
   void operator()(const NoMlp&) {}
 
   void operator()(const DenseMlp& m) {
-    operand(h * own, {"gate", "up"});
+    const Bytes before = out.saved, dropped = out.dropped;
+    normed_row({"gate", "up"});
     mlp(m.intermediate / tp, m.gated, tokens);
+    drop_block(RecomputeModule::kMlp, before, dropped);
   }
 
   void mlp(double width, bool gated, double rows) {
@@ -176,7 +193,9 @@ struct Counter {
   }
 
   void operator()(const MoeMlp& m) {
-    if (trained) save(e * h * own);     // the router's input
+    const Bytes before = out.saved, dropped = out.dropped;
+    if (trained) save(e * h * own);  // the router's input
+    if (trained) drop(RecomputeModule::kLayerNorm, e * h * own);
     save(2 * kFp32 * m.experts * own);  // the router's logits and weights
     const double mean = tokens * m.top_k * job.plan.expert_tp() / tp;
     double rows = mean;
@@ -187,7 +206,10 @@ struct Counter {
     if (job.capacity_factor > 0) rows = std::min(rows, mean * job.capacity_factor);
     const double row = m.latent > 0 ? m.latent : h;
     operand(row * rows, {"gate", "up"});
-    mlp(1.0 * m.intermediate / job.plan.expert_tp(), m.gated, rows);
+    const double inner = 1.0 * m.intermediate / job.plan.expert_tp();
+    mlp(inner, m.gated, rows);
+    const double activated = (adapts({"down"}) ? x : 0) + (m.gated && !stack.fused ? e : 0);
+    drop(RecomputeModule::kMoeActivation, activated * inner * rows);
     save(e * row * rows);  // outputs, for the gradient of the routing weights
     if (m.latent_norm) norm(m.latent * own);
     if (m.latent > 0) operand(m.latent * own, {});  // of the projection back
@@ -196,6 +218,7 @@ struct Counter {
       operand(h * own, {"gate", "up"}, trained);
       mlp(m.shared_intermediate / tp, m.gated, tokens);
     }
+    drop_block(RecomputeModule::kMoe, before, dropped);
     widest = std::max(widest, e * row * rows);
   }
 
@@ -226,7 +249,10 @@ LayerActivations layer_activations(const Architecture& model, const LayerSpec& l
   std::visit(c, layer.mlp);
   c.attention_residuals(layer.residual_sources);
   c.per_layer_input(layer.per_layer_input);
-  if (layer.parallel) c.save(-c.x * c.h * c.own);  // attention and MLP have the same input
+  if (layer.parallel) {  // attention and MLP have the same input
+    c.save(-c.x * c.h * c.own);
+    c.drop(RecomputeModule::kLayerNorm, -c.x * c.h * c.own);
+  }
   c.dropout_mask(), c.dropout_mask();
   c.out.input = Bytes(c.e * c.h * c.own);
   c.out.products += c.out.input;
@@ -251,7 +277,8 @@ Bytes chunk_activations(const Architecture& model, const TrainingJob& job,
     const LayerActivations a = layer_activations(model, model.layers.specs()[i], job, stack);
     Bytes kept = a.saved;
     if (job.recompute == Recompute::kSelective)
-      kept = stack.selective_products ? std::min(a.products, a.saved) : a.saved - a.core;
+      kept = job.recomputes(RecomputeModule::kProducts) ? std::min(a.products, a.saved)
+                                                        : a.saved - a.dropped;
     sum += again * a.input + (all - again) * kept;
   }
   const int last = job.plan.pp * job.plan.vp - 1;

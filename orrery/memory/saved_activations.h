@@ -43,9 +43,12 @@ namespace orrery {
 // Bytes of one layer.
 struct LayerActivations {
   Bytes saved;  // all tensors above
-  Bytes core;   // the part of `saved` that belongs to the core of attention
+  // The part of `saved` that the job's recompute_modules drop: scores (core_attn), what the MLP or
+  // the experts save besides their input (mlp, moe), the experts' activated rows (moe_act), normed
+  // rows (layernorm), and q, k and v of latent attention (mla_up_proj).
+  Bytes dropped;
   Bytes input;  // input of the layer, which full recomputation keeps
-  // Tensors that selective recomputation of products keeps (StackMemory::selective_products).
+  // Tensors that recomputation of products keeps (RecomputeModule::kProducts).
   Bytes products;
   // Gradients alive at once in the layer's backward pass, beyond the saved tensors that are freed
   // by then: of its input and output, and of the operands of the widest op (gate and up of a gated

@@ -51,7 +51,8 @@ BackwardLayer widest_layer(const Architecture& model, const TrainingJob& job,
       Bytes again;
       if (job.recompute == Recompute::kFull) again = a.saved - a.input;
       if (job.recompute == Recompute::kSelective)
-        again = stack.selective_products ? a.saved - std::min(a.products, a.saved) : a.core;
+        again = job.recomputes(RecomputeModule::kProducts) ? a.saved - std::min(a.products, a.saved)
+                                                           : a.dropped;
       widest.recomputed = std::max(widest.recomputed, again);
       widest.kept = std::max(widest.kept, a.saved - again);
     }
@@ -90,7 +91,9 @@ TrainingMemory stage_memory(const Architecture& model, const TrainingJob& job,
   saved *= load.in_flight;
   const BackwardLayer layer = widest_layer(model, job, stack, load.chunks);
   // If activations are offloaded, the device has those of two layers.
+  const Bytes all_saved = saved;
   if (job.offload_activations) saved = std::min(saved, 2 * layer.kept);
+  m.host = state.host + (all_saved - saved);
   const bool held = stack.gradient_buffer || job.micro_batches() > 1;
 
   struct Moment {
@@ -120,6 +123,11 @@ TrainingMemory stage_memory(const Architecture& model, const TrainingJob& job,
     m.logits = now.logits;
     m.buckets = now.buckets;
     m.fragmentation = passing * stack.fitted.fragmentation;
+  }
+  if (job.paged_optimizer && !job.offload_optimizer) {
+    m.paged = std::clamp(m.total() - m.capacity, Bytes(0), m.optimizer);
+    m.optimizer -= m.paged;
+    m.pageable = m.optimizer, m.host += m.paged;
   }
   return m;
 }
@@ -195,7 +203,7 @@ TrainingMemory training_memory(const Architecture& model, const TrainingJob& job
 }
 
 double fit_probability(const TrainingMemory& memory, double error) {
-  const double over = std::log(memory.total() / memory.capacity) / error;
+  const double over = std::log((memory.total() - memory.pageable) / memory.capacity) / error;
   return std::clamp(0.5 * std::erfc(over / std::sqrt(2.0)), 1e-6, 1 - 1e-6);
 }
 

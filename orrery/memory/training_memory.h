@@ -26,6 +26,9 @@
 //                reduced (one with prefetch none). Stacks with buckets: two of them. Pipelines: two
 //                boundaries. Context parallelism: keys and values of the next rank (ring) or of the
 //                whole sequence (all-gather).
+//   A paged optimizer's states lie on the device as far as there is room at the peak. They have no
+//   multi-tensor copy. Adapters in a format of their own (TrainingJob::adapter_format) have
+//   gradients in it and no master copy.
 //   context      of the driver and libraries, and the buffers of every group of ranks that
 //                communicates
 //   workspace    of matrix products (training_constants.h)
@@ -60,6 +63,9 @@ namespace orrery {
 struct TrainingMemory {
   Bytes weights, gradients, optimizer, activations, logits, buckets, workspace, context,
       fragmentation;
+  // Part of the optimizer's states that may page to the host; what did is not in `optimizer`.
+  Bytes pageable, paged;
+  Bytes host;               // memory of the host: offloaded and paged states, saved activations
   Bytes capacity;           // usable memory of the device
   std::string_view moment;  // of the peak
 
@@ -95,8 +101,8 @@ TrainingMemory training_memory(const Architecture& model, const TrainingJob& job
 TrainingMemory training_memory(const Architecture& model, const TrainingJob& job,
                                const TrainingMemoryConstants& stack, const Gpu& gpu);
 
-// Probability that the job fits, if ln(predicted / real) is normal with standard deviation `error`.
-// In (0, 1).
+// Probability that the job fits, with all pageable states on the host, if ln(predicted / real) is
+// normal with standard deviation `error`. In (0, 1).
 double fit_probability(const TrainingMemory& memory, double error);
 
 // The largest micro-batch that fits, at most 2^20; 0 if a single sequence does not fit. The number

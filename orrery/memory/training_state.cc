@@ -9,6 +9,11 @@ namespace {
 
 constexpr double kStateFp32 = 4;
 
+// Whether the optimizer updates an fp32 copy. PyTorch's optimizers update adapters themselves.
+bool has_master(const TrainingJob& job) {
+  return job.precision.master_weights && !job.adapter_format;
+}
+
 bool fp32_parameters(const TrainingJob& job, const TrainingMemoryConstants& stack) {
   return stack.fp32_parameters && job.precision.master_weights && job.tuning == Tuning::kFull;
 }
@@ -62,8 +67,7 @@ double exchanged_width(const Architecture& model, int tp) {
 Bytes optimizer_bytes(const Architecture& model, const TrainingJob& job,
                       const TrainingMemoryConstants& stack, bool product) {
   const double moment = bytes_per_element(job.precision.moments).value();
-  const double master =
-      job.precision.master_weights && !fp32_parameters(job, stack) ? kStateFp32 : 0;
+  const double master = has_master(job) && !fp32_parameters(job, stack) ? kStateFp32 : 0;
   switch (job.optimizer) {
     case Optimizer::kAdam:
       return Bytes(master + 2 * moment);
@@ -84,7 +88,8 @@ TrainingState training_state(const Architecture& model, const TrainingJob& job,
   const double expert_shard = p.expert_peers(p.sharding());
   const WeightBytes held = held_weights(job, stack);
   const double plain = bytes_per_element(job.precision.activations).value();
-  const double gradient = bytes_per_element(job.precision.gradients).value();
+  const double gradient =
+      bytes_per_element(job.adapter_format.value_or(job.precision.gradients)).value();
   const double both = gradient + (stack.narrow_gradients && gradient > plain ? plain : 0);
   // fp8 products keep row- and column-wise copies of weights between micro-batches.
   const bool narrow = job.precision.compute == Dtype::kFp8 || job.precision.compute == Dtype::kFp4;
@@ -103,21 +108,30 @@ TrainingState training_state(const Architecture& model, const TrainingJob& job,
     s.weights += Bytes((products * held.product + other * held.other) / sharded_dense +
                        n.experts * held.product / sharded_experts + n.products * narrow_copies);
     const double adapters = job.tuning == Tuning::kFull ? 0 : n.trained_dense;
-    s.weights += Bytes(
-        adapters * (job.precision.master_weights && stack.fp32_parameters ? kStateFp32 : plain) /
-        sharded_dense);
+    s.weights += Bytes(adapters *
+                       (job.adapter_format ? bytes_per_element(*job.adapter_format).value()
+                        : job.precision.master_weights && stack.fp32_parameters ? kStateFp32
+                                                                                : plain) /
+                       sharded_dense);
     const double trained_products = job.tuning == Tuning::kFull ? products : n.trained_dense;
     const double trained_other = n.trained_dense - trained_products;
     s.gradients += Bytes(both * (n.trained_dense / of(p.zero, 2, shard) +
                                  n.trained_experts / of(p.zero, 2, expert_shard)));
     const double dense_states = of(p.zero, 1, shard), expert_states = of(p.zero, 1, expert_shard);
-    if (!job.offload_optimizer) {
-      s.optimizer += optimizer_bytes(model, job, stack, true) *
-                         (trained_products / dense_states + n.trained_experts / expert_states) +
-                     optimizer_bytes(model, job, stack, false) * (trained_other / dense_states);
-      const double at_step =
-          (job.precision.master_weights && gradient < kStateFp32 ? kStateFp32 : 0) +
-          (stack.step_copy ? bytes_per_element(job.precision.moments).value() : 0);
+    const Bytes states = optimizer_bytes(model, job, stack, true) *
+                             (trained_products / dense_states + n.trained_experts / expert_states) +
+                         optimizer_bytes(model, job, stack, false) * (trained_other / dense_states);
+    if (job.offload_optimizer) {
+      // The host also holds the gradients that its step reads.
+      s.host +=
+          states +
+          Bytes(gradient * (n.trained_dense / dense_states + n.trained_experts / expert_states));
+    } else {
+      s.optimizer += states;
+      // A paged optimizer updates one tensor after the other in place.
+      const bool copies = stack.step_copy && !job.paged_optimizer;
+      const double at_step = (has_master(job) && gradient < kStateFp32 ? kStateFp32 : 0) +
+                             (copies ? bytes_per_element(job.precision.moments).value() : 0);
       s.step_copies +=
           Bytes(at_step * (n.trained_dense / dense_states + n.trained_experts / expert_states));
     }

@@ -14,6 +14,7 @@ namespace orrery {
 struct TrainingState {
   Bytes weights, gradients, optimizer;
   Bytes buckets;      // communication buffers; they exist while passes run
+  Bytes host;         // states of the optimizer that are offloaded to the host
   Bytes step_copies;  // copies during the optimizer step: fp32 gradients, multi-tensor Adam
 };
 

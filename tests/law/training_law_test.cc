@@ -4,6 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "orrery/base/error.h"
+#include "orrery/memory/saved_activations.h"
 #include "orrery/model/catalog/catalog.h"
 #include "orrery/training/events/iteration_events.h"
 #include "orrery/training/iteration/iteration.h"
@@ -33,11 +34,26 @@ const World& world() {
 
 int power(int most) { return 1 << *rc::gen::inRange(0, most + 1); }
 
-// A job that the model allows.
-TrainingJob any_job(const Architecture& model) {
+// Modules that the model has.
+std::vector<RecomputeModule> any_modules(bool moe) {
+  using Module = RecomputeModule;
+  std::vector<Module> known = {Module::kCoreAttention, Module::kLayerNorm};
+  if (moe) {
+    known.insert(known.end(), {Module::kMoe, Module::kMoeActivation});
+  } else {
+    known.push_back(Module::kMlp);
+  }
+  std::vector<Module> modules;
+  for (const Module m : known)
+    if (*rc::gen::arbitrary<bool>()) modules.push_back(m);
+  return modules;
+}
+
+// A job that the model allows, with at least 2^least tensor-parallel ranks.
+TrainingJob any_job(const Architecture& model, int least = 0) {
   TrainingJob j;
   TrainingPlan& p = j.plan;
-  p.tp = power(3), p.pp = power(2), p.cp = power(1);
+  p.tp = 1 << *rc::gen::inRange(least, 4), p.pp = power(2), p.cp = power(1);
   p.vp = p.pp > 1 ? power(1) : 1;
   p.dp = 64 / (p.tp * p.pp * p.cp);
   const bool moe = model.id == "mixtral-8x7b";
@@ -57,6 +73,7 @@ TrainingJob any_job(const Architecture& model) {
       *rc::gen::element(ContextMethod::kRing, ContextMethod::kAllGather, ContextMethod::kUsp);
   if (p.context == ContextMethod::kUsp) p.ulysses = *rc::gen::element(1, p.cp);
   j.recompute = *rc::gen::element(Recompute::kNone, Recompute::kSelective, Recompute::kFull);
+  if (j.recompute == Recompute::kSelective) j.recompute_modules = any_modules(moe);
   j.precision.compute = *rc::gen::element(Dtype::kBf16, Dtype::kFp8);
   j.seq = std::int64_t{1024} * power(3);
   j.micro_batch = power(1);
@@ -112,6 +129,82 @@ RC_GTEST_PROP(TrainingLaw, MoreWorkTakesLonger, ()) {
     kept.recompute = Recompute::kNone;
     RC_ASSERT(world().time(model, kept).total < most);
   }
+}
+
+// Modules that are computed again lengthen the iteration and save memory; the whole layer takes
+// longer and saves more than any of them.
+RC_GTEST_PROP(TrainingLaw, RecomputationTradesTimeForMemory, ()) {
+  const Architecture& model = *rc::gen::elementOf(world().models);
+  TrainingJob none = any_job(model);
+  none.recompute = Recompute::kNone, none.recompute_modules = {};
+  none.plan.zero = std::min(none.plan.zero, 1);  // sharded weights may hide what is computed again
+  TrainingJob some = none, full = none;
+  some.recompute = Recompute::kSelective;
+  some.recompute_modules = any_modules(model.id == "mixtral-8x7b");
+  if (some.recompute_modules.empty()) some.recompute_modules = {RecomputeModule::kLayerNorm};
+  full.recompute = Recompute::kFull;
+  const auto time = [&](const TrainingJob& job) { return world().time(model, job).total; };
+  const auto memory = [&](const TrainingJob& job) { return chunk_activations(model, job, {}, 0); };
+  RC_ASSERT(time(none) <= (1 + 1e-12) * time(some));
+  RC_ASSERT(time(some) <= (1 + 1e-12) * time(full));
+  RC_ASSERT(memory(none) >= memory(some));
+  RC_ASSERT(memory(some) >= (1 - 1e-12) * memory(full));
+}
+
+// An iteration is no shorter on a network on which every transfer takes longer.
+RC_GTEST_PROP(TrainingLaw, LessBandwidthNeverShortens, ()) {
+  const Architecture& model = *rc::gen::elementOf(world().models);
+  const TrainingJob j = any_job(model);
+  const IterationModel m(model, world().cluster, *world().kernels, *world().network);
+  const IterationParts parts = m.parts(j, {true});
+  const double factor = 1 + 0.1 * *rc::gen::inRange(1, 40);
+  IterationParts slow = parts;
+  const auto longer = [factor](std::initializer_list<Seconds*> times) {
+    for (Seconds* t : times) *t *= factor;
+  };
+  for (ChunkParts& c : slow.kinds) {
+    for (const TrainingCost cost : kCollectiveCosts)
+      for (std::size_t pass = 0; pass < kTrainingPasses; ++pass)
+        longer({&c.time[at(cost)][pass], &c.on_port[at(cost)][pass]});
+    for (std::size_t pass = 0; pass < kTrainingPasses; ++pass)
+      longer({&c.piped[pass], &c.hops[pass], &c.hops_on_port[pass]});
+    longer({&c.gather, &c.gather_again, &c.scatter, &c.gather_on_port, &c.gather_again_on_port,
+            &c.scatter_on_port});
+  }
+  for (StageParts& s : slow.stages)
+    longer({&s.reduce, &s.gather, &s.broadcast, &s.reduce_on_port, &s.gather_on_port});
+  longer({&slow.send, &slow.send_on_port});
+  const TrainingConstants k = world().constants(j);
+  RC_ASSERT(iteration_time(slow, k, j).total >= (1 - 1e-12) * iteration_time(parts, k, j).total);
+}
+
+// Sequence parallelism moves no byte more: the reduce-scatter and the all-gather that replace an
+// all-reduce together move its bytes, and norms and residuals work on fewer rows.
+RC_GTEST_PROP(TrainingLaw, SequenceParallelNeverAddsBytes, ()) {
+  const Architecture& model = *rc::gen::elementOf(world().models);
+  TrainingJob whole = any_job(model, 1);
+  whole.plan.sequence_parallel = false;
+  whole.recompute = *rc::gen::element(Recompute::kNone, Recompute::kFull);
+  whole.recompute_modules = {};
+  TrainingJob divided = whole;
+  divided.plan.sequence_parallel = true;
+  const auto moved = [&](const TrainingJob& job, bool wires) {
+    double sum = 0;
+    for (const TrainingOp& op : training_ops(model, job, 0)) {
+      const auto* c = std::get_if<Collective>(&op.op);
+      // The pass of the weights gathers inputs once more, which saves memory.
+      if (op.pass == TrainingPass::kBackwardWeight || wires != (c != nullptr)) continue;
+      if (c && c->group != Collective::Group::kTensor) continue;
+      const bool twice = c && c->kind == Collective::Kind::kAllReduce;
+      sum += op.count * (c ? (twice ? 2 : 1) * c->bytes.value() : bytes(op.op).value());
+    }
+    return sum;
+  };
+  // Experts that are split gather the copies of divided tokens, whatever norms do.
+  if (whole.plan.ep == 1 || whole.plan.expert_tp() == 1)
+    RC_ASSERT(moved(divided, true) <= (1 + 1e-9) * moved(whole, true));
+  RC_ASSERT(moved(divided, false) <= (1 + 1e-9) * moved(whole, false));
+  RC_ASSERT(chunk_activations(model, divided, {}, 0) <= chunk_activations(model, whole, {}, 0));
 }
 
 // Ulysses within groups of one rank is a ring, and within one group Ulysses: to the last bit.

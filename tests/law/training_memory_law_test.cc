@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "orrery/base/error.h"
+#include "orrery/hardware/catalog.h"
 #include "orrery/memory/training_memory.h"
+#include "orrery/model/catalog/catalog.h"
 #include "orrery/training/events/pipeline.h"
 #include "orrery/training/schedules/job_schedule.h"
 
@@ -51,6 +53,32 @@ TEST(TrainingMemoryLaw, InFlightIsTheEventLevelsPeak) {
     }
   }
   EXPECT_GT(shapes, 60);
+}
+
+// Twice as many data-parallel ranks share the states: no rank holds more, at any ZeRO stage.
+TEST(TrainingMemoryLaw, MoreShardsNeverAddMemory) {
+  const Bundle bundle;
+  const Gpu gpu = Catalog(bundle).gpu("h100-sxm");
+  for (const char* model : {"llama-3-8b", "mixtral-8x7b"}) {
+    const Architecture m = load_model(model, bundle);
+    for (const char* stack : {"megatron", "fsdp", "deepspeed", "hf"}) {
+      const TrainingMemoryConstants constants = load_training_memory(stack, bundle);
+      for (int zero = 0; zero <= 3; ++zero) {
+        Bytes before(1e18);
+        for (int dp = 2; dp <= 256; dp *= 2) {
+          TrainingJob job;
+          job.plan.zero = zero, job.plan.dp = dp;
+          job.global_batch = 4 * dp;
+          const Bytes now = training_memory(m, job, constants, gpu).total();
+          EXPECT_LE(now, before) << model << " " << stack << " zero " << zero << " dp " << dp;
+          if (zero > 0) {
+            EXPECT_LT(now, before);
+          }
+          before = now;
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

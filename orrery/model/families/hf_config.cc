@@ -28,6 +28,7 @@ constexpr std::array kFamilies = {
     Family{"BertModel", "bert", read_bert},
     Family{"BloomForCausalLM", "bloom", read_bloom},
     Family{"BloomModel", "bloom", read_bloom},
+    Family{"CohereForCausalLM", "cohere", read_cohere},
     Family{"DeciLMForCausalLM", "deci", read_decilm},
     Family{"DeciLMForCausalLM", "nemotron-nas", read_decilm},
     Family{"DeepseekV2ForCausalLM", "deepseek_v2", read_deepseek_v2},

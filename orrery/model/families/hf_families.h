@@ -77,6 +77,7 @@ Architecture read_mpt(const HfConfig& c);
 Architecture read_falcon(const HfConfig& c);
 Architecture read_starcoder2(const HfConfig& c);
 Architecture read_phi(const HfConfig& c);
+Architecture read_cohere(const HfConfig& c);
 
 // hf_encoder.cc
 Architecture read_bert(const HfConfig& c);

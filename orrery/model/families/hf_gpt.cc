@@ -195,4 +195,21 @@ Architecture read_phi(const HfConfig& c) {
   return uniform(c, std::move(m), layer);
 }
 
+// Command R, and PaLM in the same fields: attention and a gated MLP side by side, one norm, no
+// biases, tied embeddings. (The norm's own bias is counted, which they leave out.)
+Architecture read_cohere(const HfConfig& c) {
+  Architecture m = read_common(c, {.tied = true});
+  m.norm = Norm::kLayer;
+  SoftmaxAttention a = read_attention(c, m.hidden);
+  const bool bias = c.flag_or({"attention_bias"}, false);
+  set_bias(a, bias, bias);
+  c.require_flag({"use_qk_norm"}, false, false);
+  LayerSpec layer;
+  layer.mixer = a;
+  layer.mlp = read_gated_mlp(c);
+  layer.norms = 1;
+  layer.parallel = true;
+  return uniform(c, std::move(m), layer);
+}
+
 }  // namespace orrery

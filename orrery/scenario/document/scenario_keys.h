@@ -25,7 +25,7 @@ struct ScenarioValues {
   KernelQuestion kernel;
   TrainingQuestion training;  // its `chance` is not read
   ReplayQuestion replay;
-  ChanceQuestion chance;
+  ChanceQuestion chance = usual_chance();
 };
 
 void declare(Fields& fields, ScenarioValues& keys);

@@ -1,5 +1,8 @@
 #include "orrery/scenario/question/training_question.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -44,6 +47,24 @@ void declare_sizes(Fields& f, TrainingQuestion& q) {
       .alias("global_batch_size");
   add_list(f, "split", q.split, 0, 10'000,
            "layers of each virtual stage in the order of the model; 0: equal shares");
+  SplitRule& rule = q.job.plan.rule;
+  const auto staged = [&q] { return q.pp > 1; };
+  constexpr const char* kStages = "training.pp above 1";
+  f.add("split_embedding", rule.embedding,
+        "the embedding counts as a layer of the first virtual stage")
+      .alias("account_for_embedding_in_pipeline_split")
+      .needs(kStages, staged);
+  f.add("split_loss", rule.loss, "the LM head and the loss count as a layer of the last one")
+      .alias("account_for_loss_in_pipeline_split")
+      .needs(kStages, staged);
+  f.add("first_layers", rule.first, "layers of the first pipeline stage; 0: as many as the others")
+      .range(0, 10'000)
+      .alias("decoder_first_pipeline_num_layers")
+      .needs(kStages, staged);
+  f.add("last_layers", rule.last, "layers of the last pipeline stage; 0: as many as the others")
+      .range(0, 10'000)
+      .alias("decoder_last_pipeline_num_layers")
+      .needs(kStages, staged);
 }
 
 auto above_one(const std::int64_t& size) {
@@ -156,6 +177,18 @@ std::vector<std::string> read_names(const Node& n) {
   return names;
 }
 
+std::vector<RecomputeModule> read_modules(const Node& n) {
+  std::vector<RecomputeModule> modules;
+  for (const std::string& name : read_names(n)) {
+    const auto found = std::find(kRecomputeModules.begin(), kRecomputeModules.end(), name);
+    if (found == kRecomputeModules.end())
+      n.fail(
+          fmt::format("unknown module '{}'; known: {}", name, fmt::join(kRecomputeModules, ", ")));
+    modules.push_back(static_cast<RecomputeModule>(found - kRecomputeModules.begin()));
+  }
+  return modules;
+}
+
 void declare_job(Fields& f, TrainingQuestion& q) {
   TrainingJob& j = q.job;
   const auto adapted = [&j] { return j.tuning != Tuning::kFull; };
@@ -165,6 +198,19 @@ void declare_job(Fields& f, TrainingQuestion& q) {
       .range(0, 10'000)
       .alias("recompute_num_layers")
       .needs("training.recompute full", [&q] { return q.recompute == "full"; });
+  f.custom(
+       "recompute_modules", Field::Type::kList,
+       [&j](const Node& n) { j.recompute_modules = read_modules(n); },
+       [&j] {
+         nlohmann::ordered_json names = nlohmann::ordered_json::array();
+         for (const RecomputeModule m : j.recompute_modules)
+           names.push_back(kRecomputeModules[static_cast<std::size_t>(m)]);
+         return names;
+       },
+       "recompute selective: modules that are computed again: core_attn, mlp, moe, moe_act, "
+       "layernorm, mla_up_proj, products (torchtitan's selective: every second product and all "
+       "elementwise kernels); empty: what the stack recomputes by itself")
+      .needs("training.recompute selective", [&q] { return q.recompute == "selective"; });
   f.add_enum("optimizer", j.optimizer, {"adam", "sgd", "adafactor", "muon"}, "the optimizer")
       .spelled("adamw", "adam");
   f.add_enum("tuning", j.tuning, {"full", "lora", "qlora", "dora"}, "the weights that are trained");
@@ -173,6 +219,10 @@ void declare_job(Fields& f, TrainingQuestion& q) {
        "lora_targets", Field::Type::kList, [&j](const Node& n) { j.lora_targets = read_names(n); },
        [&j] { return nlohmann::ordered_json(j.lora_targets); },
        "adapted projections: q, k, v, o, gate, up, down")
+      .needs(kTuning, adapted);
+  f.add("adapter_format", j.adapter_format,
+        "number format of adapters and their gradients, without a master copy: bf16, fp16 or fp32 "
+        "(PEFT's default); default: the stack's")
       .needs(kTuning, adapted);
   f.add("document", j.document,
         "mean length in tokens of the documents packed into a sequence; 0: each sequence is one "
@@ -194,6 +244,8 @@ void declare_job(Fields& f, TrainingQuestion& q) {
       .needs(kExperts);
   f.add("offload_optimizer", j.offload_optimizer,
         "keep the optimizer's states and do its step on the host");
+  f.add("paged_optimizer", j.paged_optimizer,
+        "the optimizer's states page to host memory when the device is full (bitsandbytes)");
   f.add("offload_activations", j.offload_activations, "move the saved activations to host memory");
 }
 
@@ -288,6 +340,12 @@ void declare(Fields& f, TrainingQuestion& q) {
       .needs("training.tokens, samples or iterations", whole);
 }
 
+ChanceQuestion usual_chance() {
+  ChanceQuestion q;
+  q.failures_per_gpu_day = kLlama3FailuresPerGpuDay;
+  return q;
+}
+
 void declare(Fields& f, ChanceQuestion& q) {
   f.add("gpu_variability", q.variability.gpu,
         "standard deviation of the logarithm of the GPUs' speeds, constant during the run (usually "
@@ -297,7 +355,8 @@ void declare(Fields& f, ChanceQuestion& q) {
         "standard deviation of the logarithm of a rank's speed from step to step")
       .range(0, 1);
   f.add("failures_per_gpu_day", q.failures_per_gpu_day,
-        "failures per GPU and day that stop the job (Llama 3 405B on 16,384 H100: 0.000474)")
+        "failures per GPU and day that stop the job; default: Llama 3 405B's, 419 unexpected "
+        "interruptions of 16,384 H100 in 54 days (arXiv:2407.21783, section 3.3.4)")
       .range(0, 10);
   f.add("checkpoint_write", q.checkpoint_write, "time that the job loses by a checkpoint");
   f.add("checkpoint_interval", q.checkpoint_interval,

@@ -52,6 +52,8 @@ struct TrainingQuestion {
 };
 
 void declare(Fields& fields, TrainingQuestion& question);
+// The chance of a document that does not say otherwise: failures at the rate of Llama 3 405B.
+ChanceQuestion usual_chance();
 // Declares the keys of `chance`: variability of GPUs, failures, checkpoints.
 void declare(Fields& fields, ChanceQuestion& question);
 

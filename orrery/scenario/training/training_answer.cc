@@ -223,23 +223,30 @@ TrainingCalibration TrainingAnswerer::calibration_of(
   return c;
 }
 
-double TrainingAnswerer::add_run(double steps, const IterationTime& t,
-                                 const Estimate<Seconds>& iteration, double gpus, Point& p) const {
-  double iterations = steps;
-  if (question_.eval_interval > 0) {
+void TrainingAnswerer::add_run(std::optional<double> steps, const IterationTime& t,
+                               const Estimate<Seconds>& iteration, std::int64_t gpus,
+                               Point& p) const {
+  double iterations = steps.value_or(0);  // evaluations count by their time
+  if (steps && question_.eval_interval > 0) {
     const double passes = static_cast<double>(question_.eval_iterations);
     const Seconds evaluation = passes * forward_time(t);
     p.metrics.push_back(
         metric("evaluation", "s", iteration.scaled(evaluation / iteration.value), 1));
-    iterations += std::floor(steps / static_cast<double>(question_.eval_interval)) *
+    iterations += std::floor(*steps / static_cast<double>(question_.eval_interval)) *
                   (evaluation / iteration.value);
   }
-  p.metrics.push_back(metric("time_to_train", "h", iteration.scaled(iterations), 3600));
-  const Estimate<Seconds> of_gpus = iteration.scaled(iterations * gpus);
-  p.metrics.push_back(metric("gpu_hours", "h", of_gpus, 3600));
-  if (question_.gpu_hour_price > 0)
-    p.metrics.push_back(metric("cost", "", of_gpus.scaled(question_.gpu_hour_price), 3600));
-  return iterations;
+  std::optional<ChanceResult> chance;
+  if (question_.chance) chance = chance_of(*question_.chance, iteration.value, iterations, gpus);
+  if (steps) {
+    Estimate<Seconds> run = iteration.scaled(iterations);
+    if (chance) run.value = chance->total.mean;
+    p.metrics.push_back(metric("time_to_train", "h", run, 3600));
+    const Estimate<Seconds> of_gpus = run.scaled(static_cast<double>(gpus));
+    p.metrics.push_back(metric("gpu_hours", "h", of_gpus, 3600));
+    if (question_.gpu_hour_price > 0)
+      p.metrics.push_back(metric("cost", "", of_gpus.scaled(question_.gpu_hour_price), 3600));
+  }
+  if (chance) add_chance(*question_.chance, *chance, iteration, iterations, p);
 }
 
 TrainingConstants TrainingAnswerer::constants(const TrainingJob& job,
@@ -277,40 +284,8 @@ std::shared_ptr<const TrainingAnswerer::Machine> TrainingAnswerer::machine(
   });
 }
 
-void TrainingAnswerer::add_memory(TrainingJob& job, Point& p) const {
-  const Architecture& model = setting_.model;
-  if (question_.find_max_batch) {
-    const std::int64_t most = largest_micro_batch(model, job, memory_, setting_.gpu);
-    p.metrics.push_back(exact_metric("max_micro_batch", "sequences", static_cast<double>(most)));
-    if (most > 0) {
-      job.global_batch = job.micro_batches() * most * job.plan.dp;
-      job.micro_batch = most;
-      p.at["micro_batch"] = most, p.at["global_batch"] = job.global_batch;
-    }
-  }
-  const TrainingMemory m =
-      question_.rank ? training_memory(model, job, memory_, setting_.gpu,
-                                       classic_load(job, position_of(job.plan, *question_.rank).pp))
-                     : training_memory(model, job, memory_, setting_.gpu);
-  for (const MemoryItem& item : m.items()) p.memory.push_back({std::string(item.name), item.size});
-  p.memory_capacity = m.capacity;
-  const auto add = [&](const char* name, Bytes size) {
-    const Estimate<Bytes> estimate{size, memory_.fitted.error, 0, Origin::kFitted};
-    p.metrics.push_back(metric(name, "GB per GPU", estimate, 1e9));
-  };
-  add("memory", m.total());
-  add("memory_reserved", m.reserved());
-  add("memory_allocated", m.allocated());
-  add("activations", m.activations);
-  Metric fits = percent("fits", fit_probability(m, memory_.fitted.error));
-  fits.origin = Origin::kFitted;
-  p.metrics.push_back(std::move(fits));
-  p.notes.push_back(fmt::format("memory is at its peak in the {}", m.moment));
-  if (!m.fits()) p.feasibility = {false, m.summary()};
-}
-
 void TrainingAnswerer::answer(TrainingJob job, Point& p) {
-  add_memory(job, p);
+  const TrainingMemory memory = add_memory(job, p);
   const std::vector<Metric> of_memory = std::exchange(p.metrics, {});
   const auto on = machine(job.plan.devices());
   const Gpu& gpu = setting_.gpu;
@@ -320,6 +295,9 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   IterationTime t = iteration_time(parts, k, job);
   const bool events = question_.events || setting_.timeline;
   if (events) follow_events(parts, k, job, t, p);
+  // The step of a paged optimizer fetches what lies on the host, and writes it back.
+  const Seconds paging = 2 * (memory.paged / host_link(gpu));
+  t.optimizer += paging, t.total += paging;
   Estimate<Seconds> whole = iteration_estimate(parts, t, k, job);
   std::string assumed;
   std::vector<Undeclared> open = undeclared(question_, job);
@@ -354,12 +332,9 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   p.metrics.insert(p.metrics.end(), of_memory.begin(), of_memory.end());
   p.metrics.push_back(
       exact_metric("trained_parameters", "M", trained_parameters(setting_.model, job) / 1e6));
-  double repeats = 0;  // iterations of the run, evaluations among them
-  if (const auto steps = run_steps(question_, job)) {
-    repeats = add_run(*steps, t, whole, gpus, p);
-    p.metrics.push_back(exact_metric("total_flops", "EFLOP", flops * *steps / 1e18));
-  }
-  if (question_.chance) add_chance(*question_.chance, whole, repeats, job.plan.devices(), p);
+  const std::optional<double> steps = run_steps(question_, job);
+  add_run(steps, t, whole, job.plan.devices(), p);
+  if (steps) p.metrics.push_back(exact_metric("total_flops", "EFLOP", flops * *steps / 1e18));
   std::optional<int> stage;
   if (question_.rank) {
     const RankPosition at = position_of(job.plan, *question_.rank);

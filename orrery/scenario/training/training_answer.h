@@ -70,7 +70,9 @@ class TrainingAnswerer {
     std::unique_ptr<NetworkModel> network;
   };
   std::shared_ptr<const Machine> machine(std::int64_t gpus) const;
-  void add_memory(TrainingJob& job, Point& point) const;
+  TrainingMemory add_memory(TrainingJob& job, Point& point) const;
+  // Adds host_memory, and says where a node's host has too little of it.
+  void check_host(const TrainingMemory& memory, const TrainingJob& job, Point& point) const;
   // The stack's constants for a job, with the factors of the user's runs. `release`: instead of the
   // question's.
   TrainingConstants constants(const TrainingJob& job, std::optional<double> release) const;
@@ -80,10 +82,11 @@ class TrainingAnswerer {
                                                const TrainingJob& job) const;
   void calibrate();
   TrainingCalibration calibration_of(const std::vector<CalibrationRun>& runs) const;
-  // The run that repeats the iteration: adds evaluation, time_to_train, gpu_hours and cost. Returns
-  // its iterations, with evaluations counted by their time.
-  double add_run(double steps, const IterationTime& time, const Estimate<Seconds>& iteration,
-                 double gpus, Point& point) const;
+  // The run that repeats the iteration: adds evaluation, time_to_train, gpu_hours and cost. With
+  // `chance` in the question these are the means over its draws, failures and checkpoints included,
+  // and its own metrics follow. `steps`: none if the question has no run.
+  void add_run(std::optional<double> steps, const IterationTime& time,
+               const Estimate<Seconds>& iteration, std::int64_t gpus, Point& point) const;
 
   Facts& facts_;
   const TrainingQuestion& question_;

@@ -33,8 +33,13 @@ KernelRow overhead(const char* name, const char* part, const char* bound, Second
 
 void add_blocks(const Architecture& model, const TimedIteration& timed, double peak, Point& p) {
   const auto& [job, stack, iterations, parts, t, k, whole] = timed;
-  const std::vector<TrainingTerm> terms = iterations.terms(job, stack, 0);
-  const ChunkParts& first = parts.kinds[static_cast<std::size_t>(parts.kind[0])];
+  // A split may leave the first virtual stages without a layer.
+  int chunk = 0;
+  while (chunk + 1 < job.plan.pp * job.plan.vp && chunk_layers(model, job.plan, chunk).size() == 0)
+    ++chunk;
+  const std::vector<TrainingTerm> terms = iterations.terms(job, stack, chunk);
+  const ChunkParts& first =
+      parts.kinds[static_cast<std::size_t>(parts.kind[static_cast<std::size_t>(chunk)])];
   EstimateSum<Seconds> attention, core, mlp, layer;
   Seconds mlp_products;
   double mlp_flops = 0, layer_flops = 0;
@@ -57,7 +62,7 @@ void add_blocks(const Architecture& model, const TimedIteration& timed, double p
     mlp_products += e.value;
     mlp_flops += t.op.count * flops(t.op.op).value();
   }
-  const double share = 1.0 / std::max(1, chunk_layers(model, job.plan, 0).size());
+  const double share = 1.0 / std::max(1, chunk_layers(model, job.plan, chunk).size());
   const auto add = [&](const char* name, const EstimateSum<Seconds>& sum) {
     const Estimate<Seconds> e = sum.total();
     if (e.value > Seconds(0)) p.metrics.push_back(metric(name, "ms", e.scaled(share), 1e-3));

@@ -23,8 +23,8 @@ struct TimedIteration {
 
 // Adds the metrics attention_block, attention_core, mlp_block and layer (ms): the forward and
 // backward pass of one micro-batch through one layer, as the mean over the layers of the first
-// virtual stage. Adds mlp_of_peak: the FLOPs of the MLP's products over their time and `peak`
-// (FLOP/s), as uncertain as the whole iteration.
+// virtual stage that has a layer. Adds mlp_of_peak: the FLOPs of the MLP's products over their time
+// and `peak` (FLOP/s), as uncertain as the whole iteration.
 void add_blocks(const Architecture& model, const TimedIteration& timed, double peak, Point& p);
 
 // Adds a row for every kind of op on pipeline stage `wanted` (none: the slowest), and a row for

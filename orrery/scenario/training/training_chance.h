@@ -8,10 +8,14 @@
 
 namespace orrery {
 
-// `iteration`: nominal, with what the model errs on it: a quantile of the draws has the same
-// relative interval and origin, since chance stretches iterations. `iterations` of the run, 0 if
-// none was asked for. Adds metrics and notes. REQUIRES what training_chance does of the rest.
-void add_chance(ChanceQuestion question, const Estimate<Seconds>& iteration, double iterations,
-                std::int64_t gpus, Point& point);
+// The distributions of a run of `iterations` nominal iterations, 0 if no run was asked for, on
+// `gpus` GPUs. REQUIRES what training_chance does of the rest of the question.
+ChanceResult chance_of(ChanceQuestion question, Seconds iteration, double iterations,
+                       std::int64_t gpus);
+
+// Adds the metrics. `iteration`: nominal, with its error. A quantile of the draws has the same
+// relative interval and origin, because chance stretches iterations. `iterations` as above.
+void add_chance(const ChanceQuestion& question, const ChanceResult& result,
+                const Estimate<Seconds>& iteration, double iterations, Point& point);
 
 }  // namespace orrery

@@ -21,6 +21,7 @@ TrainingJob declared(const TrainingQuestion& q) {
   if (q.dispatcher == "flex") job.plan.dispatcher = ExpertDispatcher::kFlex;
   if (q.recompute == "selective") job.recompute = Recompute::kSelective;
   if (q.recompute == "full") job.recompute = Recompute::kFull;
+  set_stack_defaults(job, stack.memory);
   return job;
 }
 

@@ -172,7 +172,7 @@ ChunkTime chunk_time(const ChunkSetting& setting, const ChunkParts& parts) {
   const TrainingConstants& k = setting.constants;
   const TrainingJob& job = setting.job;
   ChunkTime t = passes_time(setting, parts);
-  if (job.plan.zero != 3 || parts.gather <= Seconds(0)) return t;
+  if (parts.gather + parts.scatter <= Seconds(0)) return t;
   const double f = k[C::kSharded];
   const PortUse forward{t.forward, t.forward_on_port, {}};
   const PortUse backward{t.backward_input + t.backward_weight,

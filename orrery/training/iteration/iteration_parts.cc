@@ -27,12 +27,6 @@ constexpr BytesPerSecond kHostMemory = BytesPerSecond(50e9);
 // during the step of the next one (TILE in csrc/includes/cpu_adam.h).
 constexpr double kHostTile = 128 << 20;
 
-// Bandwidth between a GPU and its host. If the catalog has none, that of PCIe 4.0 x16: 31.5 GB/s by
-// its specification, of which copies reach about 25 GB/s.
-BytesPerSecond host_link(const Gpu& gpu) {
-  return gpu.host_link.bandwidth.value_or(BytesPerSecond(25e9));
-}
-
 // Throws NoData if the GPU does not multiply in the format. (Serving engines use a wider format
 // instead; training in it would be another job.)
 void check_format(const Gpu& gpu, Dtype format) {
@@ -56,10 +50,28 @@ std::vector<int> chunk_key(const Architecture& model, const TrainingPlan& plan, 
 // docs/reference/training.md).
 constexpr double kSlowdownByRing = 1.15, kSlowdownByNetworkRing = 1.02;
 
+// Whether an exchange of experts stays in one NVLink domain of several hosts. There the dispatcher
+// `flex` is HybridEP and not DeepEP, in NVIDIA's recipes for GB200 and GB300
+// (docs.nvidia.com/nemo/megatron-bridge, MoE dispatcher selection). Its kernels write to the peers
+// directly and move a copy for each rank (github.com/deepseek-ai/DeepEP, branch hybrid-ep), so that
+// the exchange counts as an all-to-all of these copies.
+bool in_rack(const Cluster& cluster, const Collective& c, const RankPlacement& place) {
+  const NodeType& node = cluster.node_type();
+  if (node.gpus_per_host == 0 || node.gpus_per_host >= node.gpu_count || c.ranks < 2) return false;
+  const int stride = c.ranks <= place.tensor_ranks ? place.expert : place.wide_expert;
+  return cluster.link(c.ranks, stride).nodes == 1;
+}
+
 // SMs that the exchange of experts takes: the default of Megatron's --moe-deepep-num-sms.
 constexpr int kExchangeSms = 20;
 
 }  // namespace
+
+// If the catalog has none, that of PCIe 4.0 x16: 31.5 GB/s by its specification, of which copies
+// reach about 25 GB/s.
+BytesPerSecond host_link(const Gpu& gpu) {
+  return gpu.host_link.bandwidth.value_or(BytesPerSecond(25e9));
+}
 
 // The error of a sum of times: shared errors are added, own errors in quadrature.
 class ErrorSum {
@@ -159,9 +171,10 @@ void IterationModel::visit(const TrainingJob& job, const StackTraits& stack, int
       if (c) {
         RankPlacement here = place;
         here.context *= op.apart;
-        const CollectiveTime time = op.move ? network_.exchange(exchange_of(*op.move, kExchangeSms),
-                                                                c->group, c->ranks, here)
-                                            : network_.predict(*c, here);
+        const CollectiveTime time =
+            op.move && !in_rack(cluster_, *c, here)
+                ? network_.exchange(exchange_of(*op.move, kExchangeSms), c->group, c->ranks, here)
+                : network_.predict(*c, here);
         last.time = time.time, on_port = time.port_time;
       } else {
         last = kernels_.predict(op.op);
@@ -191,6 +204,7 @@ ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stac
   parts.layers = chunk_layers(model_, p, index).size();
   const RankPlacement place = placement(p);
   std::array<double, kTrainingCosts> own_squared{};
+  ChunkParts::ByCost<Seconds> moved{};  // time that memory takes at the data sheet's bandwidth
   visit(job, stack, index,
         [&](const TrainingOp& op, const Estimate<Seconds>& call, const KernelTime* kernel,
             Seconds on_port) {
@@ -220,16 +234,26 @@ ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stac
             parts.flops += op.count * flops(op.op);
             double& most = parts.of_peak[at(op.cost)][at(op.pass)];
             if (call.value > Seconds(0)) most = std::max(most, kernel->compute / call.value);
+            moved[at(op.cost)][at(op.pass)] += op.count * std::min(kernel->memory, call.value);
           }
           whole.shared[at(op.cost)] += time.value() * call.shared;
           own_squared[at(op.cost)] += std::pow(time.value() * call.own, 2);
           whole.origin = std::max(whole.origin, call.origin);
         });
+  // Elementwise kernels move their tensors at the bandwidth of the memory at best.
+  for (std::size_t pass = 0; pass < kTrainingPasses; ++pass) {
+    const std::size_t cost = at(TrainingCost::kElementwise);
+    if (parts.time[cost][pass] > Seconds(0))
+      parts.of_peak[cost][pass] =
+          std::max(parts.of_peak[cost][pass], moved[cost][pass] / parts.time[cost][pass]);
+  }
   // All stages run the same kernels, so their errors are added and not their squares.
   for (std::size_t k = 0; k < kTrainingCosts; ++k) whole.own[k] += std::sqrt(own_squared[k]);
   if (job.offload_activations)
     parts.offload = chunk_activations(model_, job, {}, index) / host_link(cluster_.gpu());
-  if (p.zero < 3 || p.data_ranks() == 1) return parts;
+  // In a pipeline, stacks add the gradients of all micro-batches up before they scatter them
+  // (MegaScale; DeepSpeed refuses ZeRO 2 there).
+  if (p.zero < 2 || (p.zero == 2 && p.pp > 1) || p.data_ranks() == 1) return parts;
   // Sharded weights travel in the format that products read, gradients in the format in which they
   // are reduced. Each layer has one collective.
   const ChunkParameters n = chunk_parameters(model_, job, index);
@@ -252,9 +276,11 @@ ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stac
            travel(CollectiveKind::kAllGather, Group::kExpertData, p.expert_peers(ranks),
                   n.experts * weight);
   };
-  parts.gather = gathered(shard);
-  parts.gather_on_port = std::exchange(on_port, Seconds(0));
-  if (p.resharding() == shard) {  // the same collectives: their error counts once
+  if (p.zero == 3) {
+    parts.gather = gathered(shard);
+    parts.gather_on_port = std::exchange(on_port, Seconds(0));
+  }
+  if (p.zero < 3 || p.resharding() == shard) {  // the same collectives: their error counts once
     parts.gather_again = parts.gather, parts.gather_again_on_port = parts.gather_on_port;
   } else {
     parts.gather_again = gathered(p.resharding());
@@ -266,6 +292,12 @@ ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stac
       travel(CollectiveKind::kReduceScatter, Group::kExpertData, expert_shard,
              n.trained_experts * gradient);
   parts.scatter_on_port = on_port;
+  if (p.zero == 2) {
+    // The gradients of the last micro-batch are StageParts::reduce.
+    const double others_of_all =
+        1 - 1 / static_cast<double>(std::max<std::int64_t>(1, job.micro_batches()));
+    parts.scatter *= others_of_all, parts.scatter_on_port *= others_of_all;
+  }
   return parts;
 }
 

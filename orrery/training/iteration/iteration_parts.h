@@ -21,8 +21,9 @@ struct ChunkParts {
   template <class T>
   using ByCost = std::array<std::array<T, kTrainingPasses>, kTrainingCosts>;  // [cost][pass]
   ByCost<Seconds> time{};
-  // The largest share of the data sheet's arithmetic peak that an op of `time` reaches, 0 to 1; 0
-  // for collectives. A constant that multiplies `time` is at least this share, so that no op is
+  // The largest share of the data sheet's arithmetic peak that an op of `time` reaches, 0 to 1; of
+  // elementwise kernels the share of the memory's bandwidth that all of them together reach; 0 for
+  // collectives. A constant that multiplies `time` is at least this share, so that nothing is
   // faster than the data sheet.
   ByCost<double> of_peak{};
   // Number of kernels launched: in the forward pass; in recomputation and both backward passes.
@@ -36,7 +37,9 @@ struct ChunkParts {
   std::array<Seconds, kTrainingPasses> hops{};
   std::array<double, kTrainingPasses> contexts{};
   // Communication of sharded weights and gradients (ZeRO 3): the gather before the forward pass,
-  // the gather before the backward pass, and the reduction and scattering of gradients.
+  // the gather before the backward pass, and the reduction and scattering of gradients. Under ZeRO
+  // 2, `scatter` is the mean over the micro-batches of an iteration, of which the last has none:
+  // its gradients are StageParts::reduce, as under ZeRO 1. A pipeline has none under ZeRO 2.
   Seconds gather, gather_again, scatter;
   // Time on the rank's share of its node's ports (CollectiveTime::port_time) of the transfers
   // above; 0 for transfers within a node.
@@ -86,6 +89,9 @@ struct TrainingTerm {
   Bound bound = Bound::kNetwork;
   Seconds least;  // time at the data sheet's peaks; 0 for collectives
 };
+
+// Bandwidth between a GPU and its host, each way.
+BytesPerSecond host_link(const Gpu& gpu);
 
 class ErrorSum;
 

@@ -92,6 +92,7 @@ void read_row(TrainingRow& row, const RowCells& get, const Catalog& catalog,
   }
   job.fused_cross_entropy = true;
   row.iteration = Seconds(*step);
+  if (!row.stack.name.empty()) set_stack_defaults(job, training_stack(row.stack.name).memory);
   check_job(row.model, job);
   row.complete = row.usable = true;
 }

@@ -228,6 +228,7 @@ void read_job(TrainingRow& row, const RowCells& get, const Catalog& catalog,
   set_recompute(row, get);
   set_habits(row, get);
   if (const std::string why = why_distrusted(row, get); !why.empty()) row.distrusted = why;
+  if (!row.stack.name.empty()) set_stack_defaults(row.job, training_stack(row.stack.name).memory);
   check_job(row.model, row.job);
   if (!row.iteration && row.tokens_per_s_per_gpu) {
     const double tokens = static_cast<double>(row.job.global_batch * row.job.seq);

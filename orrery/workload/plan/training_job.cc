@@ -21,6 +21,14 @@ void at_least_one(std::int64_t value, std::string_view what) {
   if (value < 1) throw InputError(fmt::format("{} must be at least 1, got {}", what, value));
 }
 
+void check_format(Dtype given, std::string_view what, std::initializer_list<Dtype> allowed) {
+  if (std::find(allowed.begin(), allowed.end(), given) != allowed.end()) return;
+  std::vector<std::string_view> names;
+  for (const Dtype d : allowed) names.push_back(to_text(d));
+  throw InputError(
+      fmt::format("{} must be one of {}, got {}", what, fmt::join(names, ", "), to_text(given)));
+}
+
 void check_sizes(const TrainingJob& job) {
   const TrainingPlan& p = job.plan;
   at_least_one(p.tp, "tp"), at_least_one(p.pp, "pp"), at_least_one(p.vp, "vp");
@@ -40,20 +48,14 @@ void check_sizes(const TrainingJob& job) {
     throw InputError(fmt::format("zero must be 0, 1, 2 or 3, got {}", p.zero));
   if (job.tuning == Tuning::kFull) return;
   at_least_one(job.lora_rank, "lora_rank");
+  if (job.adapter_format)
+    check_format(*job.adapter_format, "adapter_format", {Dtype::kFp32, Dtype::kFp16, Dtype::kBf16});
   if (job.lora_targets.empty()) throw InputError("lora_targets names no projection");
   for (const std::string& t : job.lora_targets) {
     if (std::find(kTargets.begin(), kTargets.end(), t) == kTargets.end())
       throw InputError(
           fmt::format("unknown LoRA target '{}'; known: {}", t, fmt::join(kTargets, ", ")));
   }
-}
-
-void check_format(Dtype given, std::string_view what, std::initializer_list<Dtype> allowed) {
-  if (std::find(allowed.begin(), allowed.end(), given) != allowed.end()) return;
-  std::vector<std::string_view> names;
-  for (const Dtype d : allowed) names.push_back(to_text(d));
-  throw InputError(
-      fmt::format("{} must be one of {}, got {}", what, fmt::join(names, ", "), to_text(given)));
 }
 
 void check_formats(const TrainingPrecision& p) {
@@ -77,6 +79,12 @@ void check_layers(const Architecture& model, const TrainingPlan& p) {
   const int chunks = p.pp * p.vp, layers = model.layers.size();
   if (p.vp > 1 && p.pp == 1)
     throw Infeasible(fmt::format("vp {}: model chunks need pipeline stages, pp is 1", p.vp));
+  if (p.rule.given()) {
+    if (!p.split.empty())
+      throw Infeasible("split lists the layers of each virtual stage: it excludes flags that do");
+    split_by_rule(p.rule, layers, p.pp, p.vp);
+    return;
+  }
   if (p.split.empty()) {
     if (layers % chunks == 0) return;
     constexpr int kPrinted = 64;  // entries that a message has room for
@@ -162,6 +170,31 @@ void check_parts(const Architecture& model) {
   }
 }
 
+void check_modules(const Architecture& model, const TrainingJob& job) {
+  if (job.recompute != Recompute::kSelective && !job.recompute_modules.empty())
+    throw InputError("recompute_modules are modules of selective recomputation");
+  const auto any = [&model](auto has) {
+    return std::any_of(model.layers.specs().begin(), model.layers.specs().end(), has);
+  };
+  if (job.recomputes(RecomputeModule::kProducts) && job.recompute_modules.size() > 1)
+    throw InputError("recompute module products excludes other modules");
+  for (const RecomputeModule module : job.recompute_modules) {
+    const bool experts =
+        module == RecomputeModule::kMoe || module == RecomputeModule::kMoeActivation;
+    const bool found =
+        experts ? any([](const LayerSpec& l) { return std::holds_alternative<MoeMlp>(l.mlp); })
+        : module == RecomputeModule::kMlp
+            ? any([](const LayerSpec& l) { return std::holds_alternative<DenseMlp>(l.mlp); })
+        : module == RecomputeModule::kMlaUpProj ? any([](const LayerSpec& l) {
+            return std::holds_alternative<LatentAttention>(l.mixer);
+          })
+                                                : true;
+    if (!found)
+      throw Infeasible(fmt::format("recompute module {}: {} has none",
+                                   kRecomputeModules[static_cast<std::size_t>(module)], model.id));
+  }
+}
+
 void check_experts(const TrainingPlan& p) {
   const std::int64_t ranks = std::int64_t{p.tp} * p.cp * p.dp;
   const std::int64_t group = std::int64_t{p.ep} * p.expert_tp();
@@ -242,6 +275,11 @@ Precision stage_precision(const TrainingPrecision& p) {
 StageLayers chunk_layers(const Architecture& model, const TrainingPlan& plan, int chunk) {
   const int chunks = plan.pp * plan.vp;
   assert(0 <= chunk && chunk < chunks);
+  if (plan.split.empty() && plan.rule.given()) {
+    TrainingPlan listed = plan;
+    listed.split = split_by_rule(plan.rule, model.layers.size(), plan.pp, plan.vp);
+    return chunk_layers(model, listed, chunk);
+  }
   if (plan.split.empty()) {
     const int each = model.layers.size() / chunks;
     return {chunk * each, (chunk + 1) * each};
@@ -251,24 +289,13 @@ StageLayers chunk_layers(const Architecture& model, const TrainingPlan& plan, in
   return {static_cast<int>(first), static_cast<int>(first + *at)};
 }
 
-std::vector<std::int64_t> uneven_split(int layers, int chunks) {
-  const int units = layers + 2, each = units / chunks, left = units % chunks;
-  std::vector<std::int64_t> split(static_cast<std::size_t>(chunks), each);
-  const int first = (chunks - left) / 2;
-  for (int i = first; i < first + left; ++i) ++split[static_cast<std::size_t>(i)];
-  // A stage without a layer to give keeps its embedding or head alone.
-  const auto take = [](std::int64_t& n, std::int64_t& other) { n > 0 ? --n : --other; };
-  take(split.front(), split[split.size() / 2]);
-  take(split.back(), split[split.size() / 2]);
-  return split;
-}
-
 void check_job(const Architecture& model, const TrainingJob& job) {
   check_sizes(job);
   check_formats(job.precision);
   const TrainingPlan& p = job.plan;
   check_parts(model);
   check_layers(model, p);
+  check_modules(model, job);
   check_experts(p);
   // Blocks of fp8 weights are padded by the frameworks that train: the plain format's rules hold.
   check_plan(model, stage_plan(p), {});
@@ -283,6 +310,13 @@ void check_job(const Architecture& model, const TrainingJob& job) {
   if (p.sharding() % p.resharding() != 0)
     throw Infeasible(fmt::format("reshard_ranks {} does not divide the {} ranks that share weights",
                                  p.reshard_ranks, p.sharding()));
+}
+
+bool TrainingJob::recomputes(RecomputeModule module) const {
+  if (recompute != Recompute::kSelective) return false;
+  if (recompute_modules.empty()) return module == RecomputeModule::kCoreAttention;
+  return std::find(recompute_modules.begin(), recompute_modules.end(), module) !=
+         recompute_modules.end();
 }
 
 std::string_view to_text(Recompute recompute) {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,7 +16,9 @@
 #include "orrery/base/dtype.h"
 #include "orrery/model/architecture/architecture.h"
 #include "orrery/workload/ops/format.h"
+#include "orrery/workload/plan/pipeline_split.h"
 #include "orrery/workload/plan/plan.h"
+#include "orrery/workload/plan/recompute_module.h"
 
 namespace orrery {
 
@@ -66,8 +69,9 @@ struct TrainingPlan {
   int tp_overlap_pieces = 0;  // number of pieces; 0: tp
   // Pipeline schedule (training/schedules/schedule.h); empty: 1f1b, interleaved if vp > 1.
   std::string schedule;
-  // Layers of each of the pp*vp virtual stages in model order; empty: equal numbers.
+  // Layers of each of the pp*vp virtual stages in model order; empty: by `rule`.
   std::vector<std::int64_t> split;
+  SplitRule rule;  // not given: equal numbers
   // ZeRO stage. 0: copies; 1: optimizer states sharded over dp*cp; 2: gradients too; 3: weights
   // too.
   int zero = 0;
@@ -137,7 +141,7 @@ struct TrainingPrecision {
 
 enum class Recompute {
   kNone,
-  kSelective,  // the core of attention (Korthikanti et al. 2022, arXiv:2205.05198)
+  kSelective,  // modules of a layer (recompute_module.h)
   kFull,       // whole layers, from their inputs
 };
 
@@ -157,11 +161,22 @@ struct TrainingJob {
   Recompute recompute = Recompute::kNone;
   // kFull: number of recomputed layers of each virtual stage; 0: all.
   int recompute_layers = 0;
+  // kSelective: the modules; empty: the core of attention (Korthikanti et al. 2022,
+  // arXiv:2205.05198).
+  std::vector<RecomputeModule> recompute_modules;
+  bool recomputes(RecomputeModule module) const;
   Optimizer optimizer = Optimizer::kAdam;
   Tuning tuning = Tuning::kFull;
   int lora_rank = 16;
   // Adapted projections: any of q, k, v, o, gate, up, down.
   std::vector<std::string> lora_targets = {"q", "k", "v", "o"};
+  // Format in which adapters, their gradients and, without a master copy, the weights that the
+  // optimizer updates are kept (PEFT: fp32 unless autocast_adapter_dtype is off; the script of the
+  // QLoRA paper: bf16). None: that of the activations, with the job's gradients and master weights.
+  std::optional<Dtype> adapter_format;
+  // The states of the optimizer lie in memory that pages to the host when the device is full
+  // (bitsandbytes' paged optimizers).
+  bool paged_optimizer = false;
 
   std::int64_t seq = 2048;  // tokens of a sequence (of a packed one: of all its documents)
   // Mean length of the documents that are packed into a sequence, each of which attends to itself
@@ -214,11 +229,6 @@ Precision stage_precision(const TrainingPrecision& precision);
 // Layers of a virtual stage. REQUIRES that check_job accepts, 0 <= chunk < pp*vp.
 StageLayers chunk_layers(const Architecture& model, const TrainingPlan& plan, int chunk);
 
-// Layers of each of `chunks` virtual stages if they do not divide. The embedding and the LM head
-// count as a layer each (Megatron's account_for_embedding and account_for_loss); the remainder goes
-// to the stages in the middle.
-std::vector<std::int64_t> uneven_split(int layers, int chunks);
-
 // Checks a job against a model. The message of an error says which rule fails, with the numbers.
 //
 // InputError: sizes below 1, zero tokens, formats that the lists above do not have, unknown LoRA
@@ -226,7 +236,9 @@ std::vector<std::int64_t> uneven_split(int layers, int chunks);
 // hyper-connections, whose backward passes have no ops. Infeasible unless
 // - the rules of check_plan hold for tp, etp and ep;
 // - ep*etp divides tp*cp*dp; with ep_overlap the schedule runs pairs, or can (schedule_name);
-// - layers divide by pp*vp, or `split` has that many entries that add up to the layers;
+// - the model has the modules of `recompute_modules`;
+// - layers divide by pp*vp, or by `rule`, or `split` has that many entries that add up to the
+//   layers;
 // - micro_batch*dp divides global_batch;
 // - cp divides the sequence (2*cp with zigzag); with cp > 1 every mixer is softmax or latent
 //   attention, and the number of ranks that share heads (cp for Ulysses, `ulysses` for usp) divides

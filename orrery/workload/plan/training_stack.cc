@@ -30,6 +30,7 @@ void declare(Fields& f, StackTraits& t) {
 void declare(Fields& f, StackMemory& m) {
   f.add("fused", m.fused, "norms, gates and activations save their inputs once");
   f.add("expanded_kv", m.expanded_kv, "key-value heads are repeated before attention");
+  f.add("fp32_adapters", m.fp32_adapters, "adapters are kept in fp32");
   f.add("selective_products", m.selective_products,
         "selective recomputation keeps every other product");
   f.add("gradient_buffer", m.gradient_buffer, "gradients have buffers as long as the job runs");
@@ -158,6 +159,14 @@ const std::vector<TrainingStackProfile>& training_stacks() {
 
 const TrainingStackProfile& training_stack(std::string_view name) {
   return kind_named(training_stacks(), "training stack", name);
+}
+
+void set_stack_defaults(TrainingJob& job, const StackMemory& stack) {
+  if (job.recompute == Recompute::kSelective && job.recompute_modules.empty() &&
+      stack.selective_products)
+    job.recompute_modules = {RecomputeModule::kProducts};
+  if (job.tuning != Tuning::kFull && !job.adapter_format && stack.fp32_adapters)
+    job.adapter_format = Dtype::kFp32;
 }
 
 StackTraits stack_traits(const TrainingStackProfile& stack, bool compiled,

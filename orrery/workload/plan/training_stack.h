@@ -38,9 +38,11 @@ struct StackMemory {
   // Key-value heads are repeated before attention until there is one for each head (PyTorch's
   // SDPA).
   bool expanded_kv = false;
-  // Selective recomputation keeps the output of every other product of a layer and the output of
-  // attention, and recomputes the rest (torchtitan). False: it recomputes the core of attention.
+  // Selective recomputation means RecomputeModule::kProducts (torchtitan). False: it means the core
+  // of attention.
   bool selective_products = false;
+  // Adapters are kept in fp32, whatever the base is in (PEFT's autocast_adapter_dtype).
+  bool fp32_adapters = false;
   // Gradients have buffers that exist as long as the job. False: with a single micro-batch they
   // appear during the backward pass and are freed after the optimizer step (PyTorch).
   bool gradient_buffer = true;
@@ -120,6 +122,10 @@ struct TrainingStackProfile {
   StackRecipe recipe_before_2023;
   std::vector<StackFramework> frameworks;
 };
+
+// Fills in the settings that a job leaves to its stack: the modules of selective recomputation, and
+// the format of adapters.
+void set_stack_defaults(TrainingJob& job, const StackMemory& stack);
 
 // All stacks of the bundle, in the order of their names.
 std::vector<TrainingStackProfile> load_training_stacks(const Bundle& bundle);

@@ -12,7 +12,7 @@ void TrainingPasses::attention(const PrefillAttention& a, const ProgramOp& op) {
 // `forward`: the op as the forward pass runs it; `a`: the same as plain attention.
 void TrainingPasses::flash(const PrefillAttention& a, const Op& forward, const ProgramOp& op) {
   forward_and_again(forward, op.count, op, Cost::kAttention);
-  if (job_.recompute == Recompute::kSelective)
+  if (job_.recomputes(RecomputeModule::kCoreAttention))
     put(forward, op.count, op, Pass::kRecompute, Cost::kAttention);
   put(AttentionBackward{a}, op.count, op, Pass::kBackwardInput, Cost::kAttentionBackward);
 }
@@ -43,7 +43,7 @@ void TrainingPasses::standard(const PrefillAttention& a, const ProgramOp& op) {
   // Scale, mask and softmax in one kernel; dropout in another, with its mask.
   const Elementwise softmax{Elementwise::Kind::kSoftmax, rows, keys, matrix, matrix};
   const Elementwise dropout{Elementwise::Kind::kActivation, rows, keys, matrix, 1.5 * matrix};
-  const bool again = job_.recompute == Recompute::kSelective;
+  const bool again = job_.recomputes(RecomputeModule::kCoreAttention);
   const auto both = [&](const Op& o, Cost cost) {
     forward_and_again(o, op.count, op, cost);
     if (again) put(o, op.count, op, Pass::kRecompute, cost);

@@ -7,6 +7,17 @@ void TrainingPasses::tensor(Kind kind, double count, const Collective& c, const 
   put(Collective{kind, Group::kTensor, c.ranks, c.bytes}, count, op, pass, Cost::kTensor);
 }
 
+// The share of a layer's collectives that recomputation runs again. `op` is one entry for both
+// blocks of the layer. `own`: its experts have none.
+double TrainingPasses::reduced_again(const ProgramOp& op, bool experts, bool own) const {
+  if (job_.recompute != Recompute::kSelective || op.name != "tp_all_reduce") return again(op);
+  const LayerSpec& layer = model_.layers.specs()[static_cast<std::size_t>(op.spec)];
+  const bool has =
+      !std::holds_alternative<NoMlp>(layer.mlp) && !layer.parallel && !(experts && own);
+  if (!has || !job_.recomputes(experts ? RecomputeModule::kMoe : RecomputeModule::kMlp)) return 0;
+  return std::holds_alternative<NoMixer>(layer.mixer) ? 1 : 0.5;
+}
+
 void TrainingPasses::collective(const Collective& c, const ProgramOp& op, bool experts) {
   // Serving's exchange of tokens: training's own is exchange_tokens.
   if (c.group == Group::kExpert || c.group == Group::kData) return;
@@ -17,12 +28,18 @@ void TrainingPasses::collective(const Collective& c, const ProgramOp& op, bool e
   if (op.name == "tp_all_reduce" && experts && own) count /= 2;
   // Latents come back from the experts as whole sums of a rank's own tokens (gather_copies).
   if (op.name == "moe_latent_all_reduce" && (own || plan_.sequence_parallel)) return;
+  const double again = reduced_again(op, experts, own);
   if (!plan_.sequence_parallel) {
-    forward_and_again(c, count, op, Cost::kTensor);
+    tensor(c.kind, count, c, op, Pass::kForward);
+    if (again > 0) tensor(c.kind, count * again, c, op, Pass::kRecompute);
     if (op.name != "embedding_all_reduce") tensor(c.kind, count, c, op, Pass::kBackwardInput);
     return;
   }
-  const double again = in_layer(op) ? recomputed_ : 0;
+  if (op.name == "embedding_all_reduce") {  // its rows leave divided, their gradients are gathered
+    tensor(Kind::kReduceScatter, count, c, op, Pass::kForward);
+    tensor(Kind::kAllGather, count, c, op, Pass::kBackwardInput);
+    return;
+  }
   for (const Kind kind : {Kind::kAllGather, Kind::kReduceScatter}) {
     tensor(kind, count, c, op, Pass::kForward);
     if (again > 0) tensor(kind, count * again, c, op, Pass::kRecompute);
@@ -58,7 +75,7 @@ void TrainingPasses::exchange(Bytes kv, Bytes q, const ProgramOp& from) {
     if (c.ranks == 1) return;
     forward_and_again(c, forward * from.count, from, Cost::kContext);
     // The core of attention, which is computed again, asks its neighbours again.
-    if (job_.recompute == Recompute::kSelective)
+    if (job_.recomputes(RecomputeModule::kCoreAttention))
       put(c, forward * from.count, from, Pass::kRecompute, Cost::kContext);
     put(c, backward * from.count, from, Pass::kBackwardInput, Cost::kContext);
   };

@@ -158,7 +158,10 @@ void TrainingPasses::expert_products(const MoeExperts& e, const ProgramOp& op) {
                         (e.gated ? 2 : 1) * half, half};
   const std::size_t after = ops_.size();
   forward_and_again(act, op.count, op, Cost::kElementwise);
+  if (again(op, act) == 0 && job_.recomputes(RecomputeModule::kMoeActivation))
+    put(act, op.count, op, Pass::kRecompute, Cost::kElementwise);
   put(gradient(act), op.count, op, Pass::kBackwardInput, Cost::kElementwise);
+  eager(act, op);
   if (has_bias()) clamps_and_biases(rows * e.experts, inner, e.hidden, op);
   for (std::size_t i = after; i < ops_.size(); ++i) ops_[i].between_experts = true;
 }
@@ -218,7 +221,7 @@ void TrainingPasses::routed(const MoeExperts& m, const ProgramOp& op) {
     const double narrow = f.activation.value();
     // Between the two products: the second's input, and the first's gradient of its output.
     const bool second = &g == &products[1];
-    cast(tokens * real(g.k), 2, narrow, op.count * (1 + recomputed_), op, Pass::kForward);
+    cast(tokens * real(g.k), 2, narrow, op.count * (1 + again(op)), op, Pass::kForward);
     ops_.back().between_experts = second;
     cast(tokens * real(g.n), 2, 2 * narrow, op.count, op, Pass::kBackwardInput);
     ops_.back().between_experts = !second;

@@ -60,10 +60,36 @@ bool TrainingPasses::in_layer(const ProgramOp& op) const {
          op.name != "embedding_all_reduce";
 }
 
+// The share of an op's calls that recomputation runs again; `op` is derived from `from`.
+double TrainingPasses::again(const ProgramOp& from, const Op& derived) const {
+  const ProgramOp& op = from;
+  if (!in_layer(op)) return 0;
+  if (job_.recompute != Recompute::kSelective) return recomputed_;
+  if (job_.recomputes(RecomputeModule::kProducts))
+    return std::holds_alternative<Gemm>(derived)          ? 0.5
+           : std::holds_alternative<Elementwise>(derived) ? 1
+                                                          : 0;
+  const auto share = [this](RecomputeModule module, double of_calls = 1) {
+    return job_.recomputes(module) ? of_calls : 0;
+  };
+  // A norm alone moves half of the bytes of a norm with the addition before it.
+  if (op.name == "add_norm") return share(RecomputeModule::kLayerNorm, 0.5);
+  if (op.part == Part::kMlp) return share(RecomputeModule::kMlp);
+  if (op.part == Part::kMoe) return share(RecomputeModule::kMoe);
+  const bool latent =
+      op.spec >= 0 && std::holds_alternative<LatentAttention>(
+                          model_.layers.specs()[static_cast<std::size_t>(op.spec)].mixer);
+  if (latent && (op.name == "q_b_proj" || op.name == "q_b_quantise" || op.name == "kv_b_proj" ||
+                 op.name == "rope"))
+    return share(RecomputeModule::kMlaUpProj);
+  return 0;
+}
+
 void TrainingPasses::forward_and_again(const Op& op, double count, const ProgramOp& from,
                                        Cost cost) {
   put(op, count, from, Pass::kForward, cost);
-  if (recomputed_ > 0 && in_layer(from)) put(op, count * recomputed_, from, Pass::kRecompute, cost);
+  if (const double share = again(from, op); share > 0)
+    put(op, count * share, from, Pass::kRecompute, cost);
 }
 
 void TrainingPasses::add(const ProgramOp& op, bool experts) {

@@ -9,6 +9,11 @@
 
 namespace orrery {
 
+// Bytes an element that the eager kernels of a pass move beyond the fused kernel.
+struct UnfusedPass {
+  double kernels = 0, read = 0, written = 0;
+};
+
 class TrainingPasses {
  public:
   // Borrows both. REQUIRES that check_job accepts.
@@ -24,6 +29,8 @@ class TrainingPasses {
 
   void put(Op op, double count, const ProgramOp& from, Pass pass, Cost cost);
   bool in_layer(const ProgramOp& op) const;
+  double again(const ProgramOp& from, const Op& op) const;
+  double again(const ProgramOp& op) const { return again(op, op.op); }
   void forward_and_again(const Op& op, double count, const ProgramOp& from, Cost cost);
   void add(const ProgramOp& op, bool experts);
 
@@ -34,6 +41,11 @@ class TrainingPasses {
             Pass pass);
   void casts(const Gemm& g, const ProgramOp& op);
   void elementwise(const Elementwise& e, const ProgramOp& op);
+
+  // training_eager.cc
+  void eager(const Elementwise& fused, const ProgramOp& op);
+  void eager_kernels(const Elementwise& fused, const ProgramOp& op, const UnfusedPass& forward,
+                     const UnfusedPass& backward);
 
   // training_attention.cc
   void attention(const PrefillAttention& a, const ProgramOp& op);
@@ -58,6 +70,7 @@ class TrainingPasses {
   // training_communication.cc
   void tensor(Kind kind, double count, const Collective& c, const ProgramOp& op, Pass pass);
   void collective(const Collective& c, const ProgramOp& op, bool experts);
+  double reduced_again(const ProgramOp& op, bool experts, bool own) const;
   void context();
   void exchange(Bytes kv, Bytes q, const ProgramOp& from);
 
@@ -73,7 +86,7 @@ class TrainingPasses {
   const TrainingPlan& plan_;
   StageLayers range_;
   bool start_ = false, end_ = false, frozen_ = false;
-  double recomputed_ = 0;  // share of the layers that run again
+  double recomputed_ = 0;  // share of the layers that run again whole
   Bytes element_;
   std::vector<TrainingOp> ops_;
 };

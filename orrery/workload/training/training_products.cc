@@ -69,7 +69,7 @@ void TrainingPasses::cast(double elements, double read, double written, double c
 void TrainingPasses::casts(const Gemm& g, const ProgramOp& op) {
   const double weights = real(g.n) * real(g.k);
   if (job_.tuning == Tuning::kQlora && g.weight) {
-    const double each = 1 + recomputed_;
+    const double each = 1 + again(op);
     cast(weights, kNf4Bytes, element_.value(), op.count * each, op, Pass::kForward);
     cast(weights, kNf4Bytes, element_.value(), op.count, op, Pass::kBackwardInput);
   }
@@ -79,7 +79,7 @@ void TrainingPasses::casts(const Gemm& g, const ProgramOp& op) {
   // of their own.
   const double narrow = f.activation.value();
   const double input = real(g.m) * real(g.k), output = real(g.m) * real(g.n);
-  cast(input, 2, narrow, op.count * (1 + recomputed_), op, Pass::kForward);
+  cast(input, 2, narrow, op.count * (1 + again(op)), op, Pass::kForward);
   cast(output, 2, frozen_ ? narrow : 2 * narrow, op.count, op, Pass::kBackwardInput);
   if (!job_.precision.fp8_parameters)
     cast(weights, 2, 2 * narrow, op.count / real(job_.micro_batches()), op, Pass::kForward);
@@ -96,12 +96,16 @@ void TrainingPasses::elementwise(const Elementwise& e, const ProgramOp& op) {
   forward_and_again(forward, op.count, op, cost);
   const Elementwise back = gradient(forward);
   if (back.read.value() > 0) put(back, op.count, op, Pass::kBackwardInput, cost);
+  eager(forward, op);
   if (!job_.dropout || !of_residual_stream(op.name)) return;
   // Dropout of the block's output: its mask is a byte an element.
   const Bytes stream = forward.written / (e.kind == Elementwise::Kind::kAddNorm ? 2 : 1);
   const Elementwise drop{Elementwise::Kind::kActivation, forward.rows, forward.width, stream,
                          1.5 * stream};
-  forward_and_again(drop, op.count, op, cost);
+  put(drop, op.count, op, Pass::kForward, cost);
+  const bool products = job_.recomputes(RecomputeModule::kProducts) && in_layer(op);
+  if (const double share = products ? 1 : in_layer(op) ? recomputed_ : 0; share > 0)
+    put(drop, op.count * share, op, Pass::kRecompute, cost);
   put(gradient(drop), op.count, op, Pass::kBackwardInput, cost);
 }
 

@@ -91,6 +91,36 @@ TEST(SavedActivations, GroupedQueriesAndGatedMlp) {
   EXPECT_DOUBLE_EQ(layer_bytes(m, job), tokens * (fused - 2 * 4096 + 4096 - 14336));
 }
 
+// Bytes of a token that each module of selective recomputation drops, by hand in 16 bits. A block
+// that runs again keeps its input, unless the norm that makes it runs again too.
+TEST(SavedActivations, ModulesDropTheirOwnTensors) {
+  using Module = RecomputeModule;
+  const auto dropped = [](const char* model, std::vector<Module> modules, int layer = 0) {
+    const Architecture m = load_model(model);
+    TrainingJob job;
+    job.seq = 4096;
+    job.recompute = Recompute::kSelective;
+    job.recompute_modules = std::move(modules);
+    const LayerSpec& spec = m.layers.at(layer);
+    return layer_activations(m, spec, job, {}).dropped.value() / 4096;
+  };
+  EXPECT_DOUBLE_EQ(dropped("llama-3-8b", {Module::kCoreAttention}), 0);
+  EXPECT_DOUBLE_EQ(dropped("llama-3-8b", {Module::kMlp}), 2 * 3 * 14336);
+  EXPECT_DOUBLE_EQ(dropped("llama-3-8b", {Module::kLayerNorm}), 2 * 2 * 4096);
+  EXPECT_DOUBLE_EQ(dropped("llama-3-8b", {Module::kMlp, Module::kLayerNorm}),
+                   2 * (3 * 14336 + 2 * 4096));
+  // Two rows a token of four tensors' experts, their inputs and outputs, and logits and weights.
+  EXPECT_DOUBLE_EQ(dropped("mixtral-8x7b", {Module::kMoe}), 8 * 8 + 2 * 2 * (2 * 4096 + 3 * 14336));
+  EXPECT_DOUBLE_EQ(dropped("mixtral-8x7b", {Module::kMoeActivation}), 2 * 2 * 14336);
+  EXPECT_DOUBLE_EQ(dropped("mixtral-8x7b", {Module::kMoe, Module::kMoeActivation}),
+                   dropped("mixtral-8x7b", {Module::kMoe}));
+  // q and k of 128 heads of 192, v of 128, and the two latents that the projections read.
+  EXPECT_DOUBLE_EQ(dropped("deepseek-v3", {Module::kMlaUpProj}),
+                   2 * (128 * (2 * 192 + 128) + 1536 + 512));
+  EXPECT_DOUBLE_EQ(dropped("deepseek-v3", {Module::kMlp}), 2 * 3 * 18432);
+  EXPECT_DOUBLE_EQ(dropped("deepseek-v3", {Module::kMlp}, 60), 0);  // of experts
+}
+
 TEST(SavedActivations, FrozenWeightsNeedFewerInputs) {
   const Architecture m = load_model("llama-2-7b");
   TrainingJob job;

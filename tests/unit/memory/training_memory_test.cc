@@ -250,5 +250,61 @@ TEST(TrainingMemory, AStackIsOneFile) {
   EXPECT_EQ(load_training_memory("mine", one).bucket, 1e6);
 }
 
+// Dettmers et al. 2023 (arXiv:2305.14314, abstract and section 5): QLoRA with rank 64 on all
+// projections and a paged optimizer fine-tunes 65B on a GPU of 48 GB and 33B on one of 24 GB, with
+// sequences of 512 tokens. Adapters are in bf16 (qlora.py). Without paging 65B takes more.
+TEST(TrainingMemory, QloraFitsAsPublished) {
+  TrainingJob job;
+  job.tuning = Tuning::kQlora, job.lora_rank = 64;
+  job.lora_targets = {"q", "k", "v", "o", "gate", "up", "down"};
+  job.adapter_format = Dtype::kBf16;
+  job.seq = 512, job.micro_batch = 1, job.global_batch = 16;
+  job.recompute = Recompute::kFull;
+  const auto chance = [&](const char* model, const char* device) {
+    const TrainingMemoryConstants hf = stack("hf");
+    return fit_probability(training_memory(load_model(model), job, hf, gpu(device)),
+                           hf.fitted.error);
+  };
+  job.paged_optimizer = true;
+  EXPECT_GT(chance("llama-65b", "rtx-a6000"), 0.85);
+  EXPECT_GT(chance("llama-33b", "rtx-4090"), 0.85);
+  EXPECT_LT(chance("llama-65b", "rtx-4090"), 0.01);
+  const TrainingMemory paged =
+      training_memory(load_model("llama-33b"), job, stack("hf"), gpu("rtx-4090"));
+  job.paged_optimizer = false;
+  const TrainingMemory whole =
+      training_memory(load_model("llama-33b"), job, stack("hf"), gpu("rtx-4090"));
+  EXPECT_EQ(paged.paged, paged.host);
+  // A gradient of two bytes and two moments in fp32 for each of the adapters' parameters.
+  const double adapters = trained_parameters(load_model("llama-33b"), job);
+  EXPECT_NEAR(whole.optimizer.value(), 8 * adapters, 1);
+  EXPECT_NEAR((paged.optimizer + paged.paged).value(), 8 * adapters, 1);
+  // A device that is too small takes what it can, and the host the rest.
+  Gpu small = gpu("rtx-4090");
+  small.memory.usable = whole.total() - 0.5 * whole.optimizer;
+  const TrainingMemory half = training_memory(load_model("llama-33b"), job, stack("hf"), small);
+  EXPECT_FALSE(half.fits());
+  job.paged_optimizer = true;
+  const TrainingMemory moved = training_memory(load_model("llama-33b"), job, stack("hf"), small);
+  EXPECT_TRUE(moved.fits());
+  EXPECT_GT(moved.paged, Bytes(0));
+  EXPECT_EQ(moved.total(), *small.memory.usable);
+}
+
+// PEFT keeps adapters in fp32, and PyTorch their gradients too: 4 + 4 bytes, without a master copy.
+TEST(TrainingMemory, AdaptersInTheirOwnFormat) {
+  TrainingJob job;
+  job.tuning = Tuning::kLora;
+  const Architecture model = load_model("llama-2-7b");
+  const TrainingMemoryConstants hf = stack("hf");
+  const TrainingMemory plain = training_memory(model, job, hf, gpu());
+  set_stack_defaults(job, hf);
+  EXPECT_EQ(job.adapter_format, Dtype::kFp32);
+  const TrainingMemory peft = training_memory(model, job, hf, gpu());
+  const double adapters = trained_parameters(model, job);
+  EXPECT_NEAR((peft.weights - plain.weights).value(), 2 * adapters, 1);
+  EXPECT_NEAR((plain.optimizer - peft.optimizer).value(), 4 * adapters, 1);
+}
+
 }  // namespace
 }  // namespace orrery

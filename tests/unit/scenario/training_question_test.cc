@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 
 #include <nlohmann/json.hpp>
@@ -152,6 +153,112 @@ TEST(TrainingQuestion, EvaluationsAndPrice) {
   EXPECT_THROW(answer_of("{model: llama-3-8b, hardware: {gpu: h100-sxm}, training: {gpus: 8, "
                          "gpu_hour_price: 2}}"),
                InputError);
+}
+
+// Failures lengthen the run, and its GPUs are paid for meanwhile: the time, the hours and the cost
+// are all means with failures.
+TEST(TrainingQuestion, FailuresAreInTheTimeAndTheCost) {
+  const auto ask = [](const std::string& chance) {
+    return answer_of(
+               "{model: llama-3-8b, hardware: {gpu: h100-sxm}, training: {stack: fsdp, gpus: "
+               "64, global_batch: 64, tokens: 1e11, gpu_hour_price: 2}" +
+               chance + "}")
+        .points.at(0);
+  };
+  const auto value = [](const Point& p, const char* name) { return p.find(name)->value; };
+  const Point sound = ask("");
+  const Point failing =
+      ask(", chance: {failures_per_gpu_day: 0.05, checkpoint_write: 60s, checkpoint_interval: 1h, "
+          "restart: 10min}");
+  // 3.2 failures a day: each costs 10 minutes and on average half of a segment of 61 minutes, and
+  // each hour of work a minute of writing.
+  const double rate = 64 * 0.05 / 24;  // an hour
+  const double more = std::exp(rate / 6) * std::expm1(rate * 61 / 60) / rate;
+  EXPECT_NEAR(value(failing, "time_to_train"), more * value(sound, "time_to_train"),
+              0.02 * value(failing, "time_to_train"));
+  for (const Point* p : {&sound, &failing}) {
+    EXPECT_NEAR(value(*p, "gpu_hours"), 64 * value(*p, "time_to_train"), 1e-6);
+    EXPECT_NEAR(value(*p, "cost"), 2 * value(*p, "gpu_hours"), 1e-6);
+  }
+  EXPECT_GT(value(failing, "time_to_train"), value(failing, "time_to_train_p5"));
+  EXPECT_LT(value(failing, "time_to_train"), value(failing, "time_to_train_p95"));
+}
+
+// Metrics of a layer are of a stage that has one, although the first stage has none. (The lower
+// bound of elementwise factors is of all such work of a stage: the embedding's differs by 1e-4.)
+TEST(TrainingQuestion, ALayerOfASplitWithoutLayersOnTheFirstStage) {
+  const auto ask = [](const std::string& split) {
+    return answer_of(
+               "{model: llama-3-8b, hardware: {gpu: h100-sxm}, training: {stack: megatron, gpus: "
+               "4, pp: 4, global_batch: 8" +
+               split + "}}")
+        .points.at(0);
+  };
+  const Point even = ask(""), uneven = ask(", split: [0, 10, 11, 11]");
+  for (const char* name : {"layer", "attention_block", "mlp_block", "layer_flops"})
+    EXPECT_NEAR(uneven.find(name)->value, even.find(name)->value, 1e-3 * even.find(name)->value)
+        << name;
+}
+
+// torchtitan publishes what torch.compile gains for Llama 3 8B on 8 and on 128 H100
+// (benchmarks/llama3_h100_202412_torchtitan.md, tables 1 and 2: 5,762 to 6,667 and 5,605 to 6,514
+// tokens/s of a GPU).
+TEST(TrainingQuestion, CompiledGainsWhatTorchtitanPublishes) {
+  for (const auto& [gpus, gain] : {std::pair{8, 6667.0 / 5762}, std::pair{128, 6514.0 / 5605}}) {
+    const auto rate = [gpus = gpus](bool compiled) {
+      return answer_of(
+                 fmt::format("{{model: llama-3-8b, hardware: {{gpu: h100-sxm}}, training: {{gpus: "
+                             "{}, stack: fsdp, seq: 8192, micro_batch: 2, global_batch: {}, "
+                             "recompute: selective, compiled: {}}}}}",
+                             gpus, 2 * gpus, compiled))
+          .points.at(0)
+          .find("throughput_per_gpu")
+          ->value;
+    };
+    EXPECT_NEAR(rate(true) / rate(false), gain, 0.05) << gpus;
+  }
+}
+
+// A verdict that a job does not fit says how sure it is; what is offloaded must fit the hosts.
+TEST(TrainingQuestion, VerdictsCarryTheirChanceAndHostsHaveALimit) {
+  const auto ask = [](const std::string& more) {
+    return answer_of(
+               "{model: llama-3-70b, hardware: {gpu: h100-sxm}, training: {gpus: 8, stack: "
+               "deepspeed, recompute: full, " +
+               more + "}}")
+        .points.at(0);
+  };
+  const Point small = ask("zero: 3");
+  EXPECT_FALSE(small.feasibility.fits);
+  EXPECT_NE(small.feasibility.reason.find("chance that it fits"), std::string::npos);
+  EXPECT_EQ(small.find("host_memory"), nullptr);
+  // 12 bytes of states and 4 of a gradient for each of 70.6 G parameters: 1.13 TB of the 2 TiB of a
+  // node with eight GPUs. Without sharding each rank's host share holds all of them.
+  const Point moved = ask("zero: 3, offload_optimizer: true");
+  EXPECT_NEAR(moved.find("host_memory")->value, 1130, 15);
+  const Point copies = ask("zero: 0, offload_optimizer: true");
+  EXPECT_FALSE(copies.feasibility.fits);
+  const Point activations =
+      answer_of(
+          "{model: llama-3-8b, hardware: {gpu: h100-sxm}, training: {gpus: 8, stack: fsdp, "
+          "seq: 1048576, recompute: none, offload_activations: true}}")
+          .points.at(0);
+  EXPECT_FALSE(activations.feasibility.fits);
+}
+
+// Without a rate of its own, a question of chance has the failures of Llama 3 405B.
+TEST(TrainingQuestion, FailuresAreThoseOfLlama3UnlessTold) {
+  const auto failures = [](const std::string& rate) {
+    return answer_of(
+               "{model: llama-3-8b, hardware: {gpu: h100-sxm}, training: {gpus: 64, stack: fsdp, "
+               "global_batch: 64, tokens: 1e12}, chance: {restart: 5min" +
+               rate + "}}")
+        .points.at(0);
+  };
+  const Point usual = failures("");
+  const double days = usual.find("time_to_train")->value / 24;
+  EXPECT_NEAR(usual.find("failures")->value, 64 * days * 419 / (16384 * 54.0), 0.01);
+  EXPECT_EQ(failures(", failures_per_gpu_day: 0").find("failures"), nullptr);
 }
 
 // A run is as long in tokens, in sequences and in steps.

@@ -96,6 +96,62 @@ TEST(IterationParts, HybridShardsOfExperts) {
   EXPECT_NEAR(hybrid.stages[0].reduce / machine.parts(model, dense).stages[0].reduce, 1, 0.1);
 }
 
+// Under ZeRO 2 a rank holds a part of the gradients, so each micro-batch scatters them: with m
+// micro-batches m - 1 times more than ZeRO 1, which adds them up first. The scatter of all layers
+// is that of ZeRO 3.
+TEST(IterationParts, ZeroTwoScattersTheGradientsOfEveryMicroBatch) {
+  const Architecture model = gpt(8, 4096, 32);
+  const Machine machine(16, "h100-sxm");
+  const auto job = [](int zero, std::int64_t micro_batches) {
+    TrainingJob j = job_of(1, 1, 1, 1, 16 * micro_batches);
+    j.plan.dp = 16, j.plan.zero = zero;
+    return j;
+  };
+  const auto scatter = [&](int zero, std::int64_t micro_batches) {
+    return machine.parts(model, job(zero, micro_batches)).kinds.at(0).scatter.value();
+  };
+  EXPECT_EQ(scatter(1, 4), 0);
+  EXPECT_EQ(scatter(2, 1), 0);
+  EXPECT_GT(scatter(3, 4), 0);
+  EXPECT_NEAR(4 * scatter(2, 4), 3 * scatter(3, 4), 1e-9);
+  const auto total = [&](int zero, std::int64_t micro_batches) {
+    return machine.time(model, job(zero, micro_batches)).total;
+  };
+  EXPECT_EQ(total(2, 1), total(1, 1));
+  // A pipeline adds up the gradients of its micro-batches first.
+  TrainingJob staged = job(2, 4);
+  staged.plan.pp = 2, staged.plan.dp = 8;
+  EXPECT_EQ(machine.parts(model, staged).kinds.at(0).scatter.value(), 0);
+  EXPECT_GT(total(2, 4), 1.01 * total(1, 4));
+  // The exposed part is at least the last layer's scatter, and at most all of it.
+  const IterationTime sharded = machine.time(model, job(2, 4));
+  EXPECT_GT(sharded.sharding.value(), 4 * scatter(2, 4) / 8 * 0.99);
+  EXPECT_LT(sharded.sharding.value(), 4 * scatter(2, 4) * 1.3);
+}
+
+// On a rack of GB200, flex sends a token once to each rank that has experts of it, as fast as an
+// all-to-all: never longer than a copy for each expert (NVIDIA publishes 943 TFLOP/s for
+// DeepSeek-V3 with HybridEP, 829 with DeepEP). On nodes of eight H100 the kernels of DeepEP run instead.
+TEST(IterationParts, FlexOnARackIsNoSlowerThanAllToAll) {
+  const Architecture model = load_model("deepseek-v3", Bundle());
+  TrainingJob j = job_of(1, 1, 1, 1, 256);
+  j.plan.dp = 256, j.plan.zero = 1, j.seq = 4096;
+  const auto exchange = [&](const Machine& machine, int ep, ExpertDispatcher dispatcher) {
+    j.plan.ep = ep, j.plan.dispatcher = dispatcher;
+    return machine.parts(model, j).kinds.at(0).time[at(TrainingCost::kExpertExchange)]
+                                                   [at(TrainingPass::kForward)];
+  };
+  const Machine racks(256, "gb200");
+  for (const int ep : {8, 32, 64}) {
+    const Seconds flex = exchange(racks, ep, ExpertDispatcher::kFlex);
+    EXPECT_GT(flex, Seconds(0));
+    EXPECT_LT(flex, exchange(racks, ep, ExpertDispatcher::kAllToAll)) << ep;
+  }
+  const Machine nodes(256, "h100-sxm");
+  EXPECT_LT(exchange(nodes, 64, ExpertDispatcher::kFlex),
+            exchange(nodes, 64, ExpertDispatcher::kAllToAll));
+}
+
 // A gradient that another kernel adds is read and written once more, in 16 bits.
 TEST(IterationParts, GradientsAddedApartTravelTwice) {
   const Architecture model = gpt(4, 8192, 64);
