@@ -13,6 +13,7 @@
 #include "orrery/hardware/catalog.h"
 #include "orrery/kernel/fit/calibrate.h"
 #include "orrery/kernel/fit/fit.h"
+#include "orrery/kernel/tiers/calibration.h"
 #include "orrery/network/fit/network_fit.h"
 #include "orrery/validate/fit/fit_engines.h"
 #include "orrery/validate/fit/fit_expert_load.h"
@@ -28,6 +29,7 @@ struct FitOptions {
   std::string area, data, family, out = "catalog", date;
   std::string engine;                // of engines and services; empty: all
   std::string gpu, from, framework;  // of points
+  std::size_t choose = 0;            // of points: how many calls of each class to propose
 };
 
 void write_below(const std::string& out, const std::string& path, const std::string& text) {
@@ -103,6 +105,10 @@ void fit_points(const FitOptions& o, const Bundle& bundle) {
   if (o.gpu.empty() || o.from.empty())
     throw InputError("fit points: expected --gpu GPU and --from FILE (a table of measured calls)");
   const Gpu gpu = Catalog(bundle).gpu(o.gpu);
+  if (o.choose > 0) {
+    fmt::print("{}", table_to_measure(o.from, gpu, o.framework, o.choose, bundle));
+    return;
+  }
   const PointFit fit = calibrate_from(o.from, gpu, o.framework, bundle);
   fmt::print("{:<17} {:<9} {:<18} {:>6} {:>7} {:>6}\n", "family", "engine", "class", "points",
              "before", "after");
@@ -243,6 +249,12 @@ void add_fit(CLI::App& program, Context& context) {
                   "points: a table of measured calls in the columns of data/kernels (one kernel "
                   "family, 8 to 64 rows for each kernel class)")
       ->type_name("FILE");
+  app->add_option(
+         "--choose", o->choose,
+         "points: print the rows of --from, a table of calls without times, that are worth "
+         "measuring: this many of each kernel class")
+      ->type_name("N")
+      ->check(CLI::Range(std::size_t{1}, kMostCalibrationPoints));
   app->add_option("--framework", o->framework,
                   "points: framework of the kernels, if the table has no such column [vllm]")
       ->type_name("NAME");
@@ -258,6 +270,8 @@ void add_fit(CLI::App& program, Context& context) {
     const FitArea& area = fit_area(o->area.empty() ? "points" : o->area);
     if (!o->engine.empty() && area.fit != fit_service_constants && area.fit != fit_engine_constants)
       throw InputError("fit: --engine has no effect without engines or services");
+    if (o->choose > 0 && area.fit != fit_points)
+      throw InputError("fit: --choose has no effect without points");
     if (area.dated && o->date.empty())
       throw InputError("fit: --date is missing; it is written into the recipe");
     if (*area.data) {

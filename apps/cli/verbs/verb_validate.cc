@@ -277,8 +277,8 @@ void add_validate(CLI::App& program, Context& context) {
                   "class")
       ->type_name("GPU");
   app->add_option("--points", o->points,
-                  "kernels: number of rows of each kernel class and GPU, chosen by a hash, that "
-                  "calibrate it; the other rows validate [0]")
+                  "kernels: number of rows of each kernel class and GPU that calibrate it, chosen "
+                  "as by `fit points --choose`; the other rows validate [0]")
       ->type_name("N");
   app->add_option(
          "--baseline", o->baseline,

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <span>
 
 #include "orrery/base/error.h"
 #include "orrery/base/node.h"
 #include "orrery/base/random.h"
+#include "orrery/kernel/fit/point_choice.h"
 #include "orrery/kernel/fit/swept_kernel_model.h"
 #include "orrery/kernel/tiers/calibration.h"
 
@@ -94,6 +96,18 @@ std::string completed(const std::filesystem::path& path, const std::string& fram
   return out;
 }
 
+// Keeps `most` members, those whose ops have the smallest hashes.
+template <class Member, class OpOf>
+void keep_smallest_hashes(std::vector<Member>& members, std::size_t most, const OpOf& op_of) {
+  if (members.size() <= most) return;
+  std::vector<std::pair<std::uint64_t, Member>> hashed;
+  for (const Member& m : members) hashed.emplace_back(hash_text(describe(op_of(m))), m);
+  std::stable_sort(hashed.begin(), hashed.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  members.clear();
+  for (std::size_t i = 0; i < most; ++i) members.push_back(hashed[i].second);
+}
+
 std::size_t axes_in_use(const KernelFamily& family) { return family.axes().size(); }
 
 }  // namespace
@@ -117,12 +131,8 @@ PointFit calibrate(const KernelFamily& family, const KernelGpu& gpu,
     std::unique_ptr<SweptKernelModel>& model = models[framework];
     if (!model)
       model = std::make_unique<SweptKernelModel>(gpu, kernels_of(framework), uncalibrated, tier);
-    if (members.size() > kMostCalibrationPoints) {
-      const auto order = [](const MeasuredCall* c) { return hash_text(describe(c->sample.op)); };
-      std::stable_sort(members.begin(), members.end(),
-                       [&](const auto* a, const auto* b) { return order(a) < order(b); });
-      members.resize(kMostCalibrationPoints);
-    }
+    keep_smallest_hashes(members, kMostCalibrationPoints,
+                         [](const MeasuredCall* c) -> const Op& { return c->sample.op; });
     ClassPoints points{framework, name, {}};
     bool measured = false;
     for (const MeasuredCall* c : members) {
@@ -164,31 +174,104 @@ PointFit calibrate(const KernelFamily& family, const KernelGpu& gpu,
   return fit;
 }
 
-PointFit calibrate_from(const std::filesystem::path& table, const Gpu& gpu,
-                        const std::string& framework, const Bundle& bundle) {
+std::vector<std::size_t> calls_to_measure(const KernelFamily& family, const KernelGpu& gpu,
+                                          const std::vector<KernelSample>& candidates,
+                                          std::size_t count, const Bundle& bundle,
+                                          TierChoice tier) {
+  std::map<std::pair<std::string, std::string>, std::vector<std::size_t>> sorted;
+  for (std::size_t i = 0; i < candidates.size(); ++i)
+    sorted[{candidates[i].framework, candidates[i].kernel_class}].push_back(i);
+  const Bundle uncalibrated = bundle.replacing("calibration", {});
+  std::map<std::string, std::unique_ptr<SweptKernelModel>> models;
+  std::map<std::string, std::vector<std::vector<CalibrationPlace>>> chosen_places;  // by class
+  std::vector<std::size_t> chosen;
+  for (auto& [of, members] : sorted) {
+    const auto& [framework, name] = of;
+    std::unique_ptr<SweptKernelModel>& model = models[framework];
+    if (!model)
+      model = std::make_unique<SweptKernelModel>(gpu, kernels_of(framework), uncalibrated, tier);
+    keep_smallest_hashes(members, kMostCandidates,
+                         [&](std::size_t i) -> const Op& { return candidates[i].op; });
+    std::vector<CalibrationPlace> places;
+    for (const std::size_t i : members) {
+      const Op& op = candidates[i].op;
+      places.push_back(
+          calibration_place(model->predict(family, op).time.value, family.point(op, gpu, true)));
+    }
+    std::vector<std::vector<CalibrationPlace>>& related = chosen_places[name];
+    std::vector<CalibrationPlace>& its = related.emplace_back();
+    const std::span before(related.data(), related.size() - 1);
+    for (const std::size_t i : choose_points(places, count, axes_in_use(family) + 1, before)) {
+      chosen.push_back(members[i]);
+      its.push_back(places[i]);
+    }
+  }
+  return chosen;
+}
+
+namespace {
+
+// A table with the columns of a family, as calls of it.
+struct CallTable {
+  const KernelTables* tables = nullptr;
+  std::string header;
+  std::vector<KernelSample> samples;
+  std::vector<std::string> rows;  // of the samples, as the table has them
+  std::vector<double> times;      // us; 0: the table has no times
+  std::vector<std::string> refused;
+};
+
+CallTable read_calls(const std::filesystem::path& table, const std::string& framework, bool timed) {
   require_file(table);
-  const KernelTables& tables = tables_of(CsvReader(table), table);
-  const KernelFamily& family = tables.family();
+  CallTable out;
+  CsvReader given(table);
+  out.tables = &tables_of(given, table);
+  out.header = fmt::format("{}", fmt::join(given.header(), ","));
   const std::string text = completed(table, framework);
   CsvReader csv(text, table.string());
-  const int latency = csv.column("latency_us");
-  std::vector<MeasuredCall> calls;
-  PointFit fit;
+  const int latency = timed ? csv.column("latency_us") : -1;
   while (csv.next()) {
-    MeasuredCall call;
-    const double time = csv.number(latency);
-    if (!(time > 0)) csv.fail(latency, "expected a time above 0");
-    if (!tables.read(csv, tables.tables().front(), call.sample)) {
-      fit.refused.push_back(fmt::format("{}:{}: no kernel class of {}, or known to be unsound",
-                                        table.string(), csv.line(), family.name()));
+    given.next();
+    const double time = timed ? csv.number(latency) : 0;
+    if (timed && !(time > 0)) csv.fail(latency, "expected a time above 0");
+    KernelSample sample;
+    if (!out.tables->read(csv, out.tables->tables().front(), sample)) {
+      out.refused.push_back(fmt::format("{}:{}: no kernel class of {}, or known to be unsound",
+                                        table.string(), csv.line(), out.tables->family().name()));
       continue;
     }
-    call.time = microseconds(time);
-    calls.push_back(std::move(call));
+    std::string row;
+    for (std::size_t i = 0; i < given.header().size(); ++i)
+      row.append(i ? "," : "").append(given.text(static_cast<int>(i)));
+    out.rows.push_back(std::move(row));
+    out.samples.push_back(std::move(sample));
+    out.times.push_back(time);
   }
-  PointFit made = calibrate(family, gpu, calls, bundle);
-  made.refused.insert(made.refused.begin(), fit.refused.begin(), fit.refused.end());
+  return out;
+}
+
+}  // namespace
+
+PointFit calibrate_from(const std::filesystem::path& table, const Gpu& gpu,
+                        const std::string& framework, const Bundle& bundle) {
+  const CallTable read = read_calls(table, framework, true);
+  std::vector<MeasuredCall> calls;
+  for (std::size_t i = 0; i < read.samples.size(); ++i)
+    calls.push_back({read.samples[i], microseconds(read.times[i])});
+  PointFit made = calibrate(read.tables->family(), gpu, calls, bundle);
+  made.refused.insert(made.refused.begin(), read.refused.begin(), read.refused.end());
   return made;
+}
+
+std::string table_to_measure(const std::filesystem::path& candidates, const Gpu& gpu,
+                             const std::string& framework, std::size_t count,
+                             const Bundle& bundle) {
+  const CallTable read = read_calls(candidates, framework, false);
+  std::string out = read.header + "\n";
+  for (const std::size_t i :
+       calls_to_measure(read.tables->family(), gpu, read.samples, count, bundle))
+    out += read.rows[i] + "\n";
+  return out;
 }
 
 }  // namespace orrery

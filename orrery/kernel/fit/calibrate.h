@@ -1,5 +1,5 @@
-// Calibration files (calibration.h) from measured calls of one GPU, for `orrery fit points` and
-// `orrery validate kernels --points`.
+// Calibration files (calibration.h) from measured calls of one GPU, and the choice of the calls to
+// measure, for `orrery fit points` and `orrery validate kernels --points`.
 #pragma once
 
 #include <filesystem>
@@ -38,6 +38,16 @@ PointFit calibrate(const KernelFamily& family, const KernelGpu& gpu,
                    const std::vector<MeasuredCall>& calls, const Bundle& bundle,
                    TierChoice tier = TierChoice::kBest);
 
+// Most candidates of a class that are looked at; of more, those with the smallest hashes.
+inline constexpr std::size_t kMostCandidates = 1500;
+
+// The calls of `candidates`, of one family, that are worth measuring on `gpu`: `count` of each
+// class and framework (point_choice.h). Indices in the order of the classes.
+std::vector<std::size_t> calls_to_measure(const KernelFamily& family, const KernelGpu& gpu,
+                                          const std::vector<KernelSample>& candidates,
+                                          std::size_t count, const Bundle& bundle,
+                                          TierChoice tier = TierChoice::kBest);
+
 // Reads a table with the columns of the measured kernel tables (docs/data.md); the columns tell the
 // family. These columns may be absent, and then have the value in parentheses: system (ignored),
 // framework (`framework`, else vllm), kernel_source and version (empty), kv_dtype (that of the
@@ -46,5 +56,10 @@ PointFit calibrate(const KernelFamily& family, const KernelGpu& gpu,
 // family.
 PointFit calibrate_from(const std::filesystem::path& table, const Gpu& gpu,
                         const std::string& framework, const Bundle& bundle);
+
+// The rows of a table of candidates (the same columns; latency_us may be absent and is not read)
+// that are worth measuring, `count` of each class, as a table with the same header.
+std::string table_to_measure(const std::filesystem::path& candidates, const Gpu& gpu,
+                             const std::string& framework, std::size_t count, const Bundle& bundle);
 
 }  // namespace orrery

@@ -3,25 +3,31 @@
 //
 // For each kernel class the measured calls (8 to 64) show by what factor predictions are off, and
 // where. The logarithm of the factor is a Gaussian process over the place of a call: the size of
-// the prediction and the family's coordinates, in units of three octaves.
+// the prediction and the family's coordinates, in units of three octaves, and the logarithms of
+// what physics alone says over the prediction.
 //
-//   covariance(z, z') = s^2 (kConstant^2 + kSlope^2 z.z' + kLocal^2 exp(-|z - z'|^2 / 2))
+//   covariance(z, z') = s^2 (kConstant^2 + kSlope^2 z.z' + kWide^2 exp(-|z - z'|^2 / (2 3^2))
+//                            + kLocal^2 (1 + d) exp(-d) + kPhysics^2 p.p'),  d = sqrt(3) |z - z'|
 //
 // Here s is the error that the prediction states. The noise of a measurement is on the diagonal.
-// The three terms are a constant, slopes, and errors that neighbours have in common; all of them
-// shrink with the stated error. A point that its neighbours contradict counts less. The remaining
-// error is that of each point predicted from the others.
+// The terms are a constant, slopes, errors that wide neighbourhoods have in common (nine octaves),
+// and errors that neighbours have in common (Matern's kernel: errors change with the kernel that a
+// library chooses, and are not smooth); all of them shrink with the stated error. The last term
+// takes back, or carries further, what a transferred surface adds to physics: where it is the
+// surface of another kernel, the points move the prediction towards physics. A point that its
+// neighbours contradict counts less. The remaining error is that of each point predicted from the
+// others.
 //
 // Classes of a family are off alike where they run like kernels (a format in two engines, loads of
 // experts): their points help, with a covariance that is multiplied by a correlation. The points
 // themselves choose it (related_samples).
 //
 // calibration/<family>/<framework>-<gpu>.txt, below a catalog directory (--catalog DIR):
-//   orrery-calibration 1
+//   orrery-calibration 2
 //   # recipe, for people
 //   class bf16 own 0.081 shared 0.02 scale 0.28 points 32 places 4
 //   0.1 -0.4 1.2 0.3            the centre of the places
-//   1.2 0.1 0.3 -0.2 0.0431     place of a point, its weight
+//   1.2 0.1 0.3 -0.2 -0.4 -0.9 0.0431   place of a point, logs of physics, its weight
 //   ...
 // A calibration corrects the predictions that it was made for. After another fit of the surfaces,
 // or with another version of Orrery, it must be made again.
@@ -37,8 +43,12 @@
 
 namespace orrery {
 
-// The place of a call: log2 of its predicted time in us, then the family's coordinates.
-using CalibrationPlace = std::array<double, kMostAxes + 1>;
+struct CalibrationPlace {
+  // log2 of the predicted time in us, then the family's coordinates.
+  std::array<double, kMostAxes + 1> at{};
+  // Logarithms of the family's `base`, and of the sum of compute and memory, over the prediction.
+  std::array<double, 2> physics{};
+};
 CalibrationPlace calibration_place(Seconds predicted, const KernelPoint& point);
 
 struct Calibration {
@@ -47,10 +57,10 @@ struct Calibration {
     double weight = 0;
   };
   std::string kernel_class;
-  double own = 0, shared = 0;  // relative errors of corrected predictions
-  double scale = 0;            // s of the covariance
-  std::size_t places = 0;      // number of coordinates of a place in use
-  CalibrationPlace centre{};   // mean place of the points
+  double own = 0, shared = 0;                  // relative errors of corrected predictions
+  double scale = 0;                            // s of the covariance
+  std::size_t places = 0;                      // number of coordinates of a place in use
+  std::array<double, kMostAxes + 1> centre{};  // mean place of the points
   std::vector<Point> points;
 
   // The factor on a prediction, from e^-2 to e^2.

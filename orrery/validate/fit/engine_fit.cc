@@ -15,6 +15,10 @@ constexpr double kPullWeight = 0.03;  // of a constant's distance from its targe
 constexpr double kSlopeStep = 0.1;    // logarithm by which slopes are taken
 constexpr double kRadius = 1, kLeastRadius = 0.05;
 constexpr int kLinearEvaluations = 1500;
+// Engines with few figures, whose predictions change their bound from one round to the next.
+constexpr std::size_t kMostPolished = 160;
+constexpr double kPolishStep = 0.5;
+constexpr int kPolishEvaluations = 600;
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 // The function takes at most `most` rows of each group, at equal distances in the table.
@@ -142,7 +146,17 @@ Logs EngineFit::fit(Logs x, const Subset& subset, const Logs& target, int rounds
       }
     }
   }
-  return x;
+  return polished(std::move(x), subset, target);
+}
+
+Logs EngineFit::polished(Logs x, const Subset& subset, const Logs& target) {
+  if (figures_.size() > kMostPolished) return x;
+  const auto its_loss = [&](const Logs& at) {
+    return loss(errors(at, subset), subset) + pull(at, target);
+  };
+  return minimise(
+      its_loss, std::move(x), bounds_,
+      {.step = kPolishStep, .evaluations = kPolishEvaluations, .relative_tolerance = 1e-4});
 }
 
 std::vector<EngineFit::Judged> EngineFit::judge(const Logs& x, const Subset& subset) {

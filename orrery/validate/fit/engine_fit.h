@@ -8,7 +8,9 @@
 // Search. The logarithms of the predictions are nearly linear in those of the constants. Each round
 // computes them and their slopes at one point (a Tangent), minimises the loss of the linear model
 // within a radius, and keeps the result if the loss of the predictions themselves falls. A fit
-// without some rows may start from the tangent of all rows, which costs no prediction.
+// without some rows may start from the tangent of all rows, which costs no prediction. The linear
+// model ends where predictions bend (one bound of a step takes over from another). A fit of few
+// figures therefore continues without it, on the loss of the predictions themselves.
 #pragma once
 
 #include <string>
@@ -68,6 +70,8 @@ class EngineFit {
  private:
   void set(MeasuredRow& row, const Logs& x) const;
   double pull(const Logs& x, const Logs& target) const;
+  // The constants of the least loss of the predictions themselves that is found from `x`.
+  Logs polished(Logs x, const Subset& subset, const Logs& target);
 
   Runner& runner_;
   std::vector<MeasuredRow> rows_;

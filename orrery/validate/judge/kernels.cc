@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <memory>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 
@@ -81,31 +82,38 @@ class KernelJudge {
     bundle_ = bundle_.replacing("kernels", std::move(files));
   }
 
-  // Draws the rows that calibrate and replaces the bundle's calibrations by theirs.
+  // Chooses the rows that calibrate and replaces the bundle's calibrations by theirs.
   void calibrate(const KernelTables& tables, const std::string& table,
                  const std::filesystem::path& file) {
-    last_drawn_.clear();
+    points_.clear();
     using Drawn = std::map<std::uint64_t, MeasuredCall>;  // by the hash of the row
-    std::map<ClassOfGpu, std::pair<const Gpu*, Drawn>> classes;
+    std::map<ClassOfGpu, std::pair<const KernelGpu*, Drawn>> classes;
     each_row(tables, table, file, nullptr, [&](const Row& row) {
       auto& [gpu, drawn] = classes[class_of(row)];
       gpu = &row.gpu;
       const std::uint64_t hash = draw(row.sample);
-      if (drawn.size() == options_.points && hash >= drawn.rbegin()->first) return;
+      if (drawn.size() == kMostCandidates && hash >= drawn.rbegin()->first) return;
       drawn.try_emplace(hash, MeasuredCall{row.sample, Seconds(row.measured)});
-      if (drawn.size() > options_.points) drawn.erase(std::prev(drawn.end()));
+      if (drawn.size() > kMostCandidates) drawn.erase(std::prev(drawn.end()));
     });
-    std::map<std::string, std::pair<const Gpu*, std::vector<MeasuredCall>>> gpus;
+    std::map<std::string, std::pair<const KernelGpu*, std::vector<MeasuredCall>>> gpus;
     for (const auto& [key, entry] : classes) {
       const auto& [gpu, drawn] = entry;
-      last_drawn_[key] = drawn.rbegin()->first;
       auto& [its_gpu, calls] = gpus[gpu->id];
       its_gpu = gpu;
       for (const auto& [hash, call] : drawn) calls.push_back(call);
     }
-    for (const auto& [id, entry] : gpus) {
-      const PointFit fit =
-          orrery::calibrate(tables.family(), *entry.first, entry.second, bundle_, tier());
+    for (auto& [id, entry] : gpus) {
+      const auto& [gpu, candidates] = entry;
+      std::vector<KernelSample> samples;
+      for (const MeasuredCall& call : candidates) samples.push_back(call.sample);
+      std::vector<MeasuredCall> calls;
+      for (const std::size_t i :
+           calls_to_measure(tables.family(), *gpu, samples, options_.points, bundle_, tier())) {
+        calls.push_back(candidates[i]);
+        points_.insert({{id, samples[i].framework, samples[i].kernel_class}, draw(samples[i])});
+      }
+      const PointFit fit = orrery::calibrate(tables.family(), *gpu, calls, bundle_, tier());
       calibrations_.insert(fit.files.begin(), fit.files.end());
     }
     bundle_ = bundle_.replacing("calibration", calibrations_);
@@ -116,10 +124,7 @@ class KernelJudge {
              const std::filesystem::path& file) {
     std::string key;
     each_row(tables, table, file, &refused_, [&](const Row& row) {
-      if (options_.points > 0) {
-        const auto drawn = last_drawn_.find(class_of(row));
-        if (drawn != last_drawn_.end() && draw(row.sample) <= drawn->second) return;
-      }
+      if (!points_.empty() && points_.contains({class_of(row), draw(row.sample)})) return;
       const KernelTime t =
           model_of(row.gpu, row.sample.framework).predict(tables.family(), row.sample.op);
       if (const char* why = not_of_tier(t.time.origin)) {
@@ -152,7 +157,7 @@ class KernelJudge {
   struct Row {
     const CsvReader& csv;
     std::string_view system;
-    const Gpu& gpu;
+    const KernelGpu& gpu;
     const KernelSample& sample;
     double measured;  // s
     const DtypeColumns& dtype;
@@ -324,7 +329,7 @@ class KernelJudge {
   bool all_rows_ = false;
   std::map<std::string, System> systems_;
   std::map<std::pair<std::string, std::string>, std::unique_ptr<SweptKernelModel>> models_;
-  std::map<ClassOfGpu, std::uint64_t> last_drawn_;  // of the table's classes
+  std::set<std::pair<ClassOfGpu, std::uint64_t>> points_;  // rows of the table that calibrate
   std::map<std::string, std::string> calibrations_;
   KernelGroups groups_;
   CountedRefusals refused_;

@@ -45,8 +45,9 @@ struct KernelValidation {
   // fit_on, left_out_gpu and points, and all_rows false.
   bool committed = false;
   std::optional<bool> all_rows{};  // absent: all rows with fit_on, left-out rows otherwise
-  // Number of rows of each kernel class and GPU that calibrate the class (calibration.h), drawn by
-  // a hash of the shape. The other rows judge. At most kMostCalibrationPoints.
+  // Number of rows of each kernel class and GPU that calibrate the class (calibration.h), chosen as
+  // calls_to_measure (calibrate.h) chooses, before their times are looked at, of kMostCandidates
+  // rows of the class. The other rows judge. At most kMostCalibrationPoints.
   std::size_t points = 0;
 };
 

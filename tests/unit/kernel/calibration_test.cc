@@ -5,6 +5,8 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <set>
+#include <sstream>
 
 #include "orrery/base/error.h"
 #include "orrery/hardware/catalog.h"
@@ -52,7 +54,7 @@ TEST(Calibration, AnOutlierPullsLess) {
   auto samples = grid([](double, double) { return 0.0; });
   samples[14].log_error = 1.5;
   const Calibration c = fit_calibration("x", samples, 2, 0.3);
-  const CalibrationPlace next = {samples[14].place[0] + 1.5, samples[14].place[1]};
+  const CalibrationPlace next = {samples[14].place.at[0] + 1.5, samples[14].place.at[1]};
   EXPECT_NEAR(c.factor(next), 1, 0.1);
 }
 
@@ -105,15 +107,33 @@ TEST(Calibration, TextRoundTrip) {
   EXPECT_DOUBLE_EQ(read.find("bf16")->factor({2, 5}), file.find("bf16")->factor({2, 5}));
 }
 
+TEST(Calibration, PointsMoveAWrongSurfaceTowardsPhysics) {
+  // Predictions that are off physics by a wave that repeats many times over the sizes, where the
+  // GPU follows physics: neighbours say nothing about it, the ratio of physics does.
+  std::vector<CalibrationSample> samples, between;
+  for (int i = 0; i < 48; ++i) {
+    CalibrationSample s;
+    s.place.at = {0.25 * i, 0.25 * (i * 7 % 48)};
+    s.place.physics = {0.5 * std::sin(2.4 * i), 0};
+    s.log_error = s.place.physics[0];
+    (i % 3 == 0 ? samples : between).push_back(s);
+  }
+  const Calibration c = fit_calibration("x", samples, 2, 0.3);
+  for (const CalibrationSample& s : between)
+    EXPECT_NEAR(std::log(c.factor(s.place)), s.log_error, 0.1 + 0.3 * std::abs(s.log_error));
+}
+
 TEST(Calibration, MalformedTextIsRefused) {
-  const std::string head = "orrery-calibration 1\n";
+  const std::string head = "orrery-calibration 2\n";
   const std::string line = "class a own 0.1 shared 0.1 scale 0.1 points 1 places 2\n";
-  EXPECT_NO_THROW(parse_calibration(head + line + "1 2\n1 2 0.5\n", "t"));
+  EXPECT_NO_THROW(parse_calibration(head + line + "1 2\n1 2 0.1 0.2 0.5\n", "t"));
   for (const std::string& bad :
-       {std::string("orrery-kernels 1\n"), head + "klass\n", head + line, head + line + "1 2\n",
-        head + line + "1 2\n1 2\n", head + line + "1 2\n1 2 nan\n",
-        head + line + "1 2\n1 2 1e300\n", head + line + "1 2\n1 2 3 4\n",
-        head + "class a own -1 shared 0.1 scale 0.1 points 1 places 2\n1 2\n1 2 3\n",
+       {std::string("orrery-kernels 1\n"),
+        "orrery-calibration 1\n" + line + "1 2\n1 2 0.1 0.2 0.5\n", head + "klass\n", head + line,
+        head + line + "1 2\n", head + line + "1 2\n1 2 0.1 0.2\n",
+        head + line + "1 2\n1 2 0.1 0.2 nan\n", head + line + "1 2\n1 2 0.1 0.2 1e300\n",
+        head + line + "1 2\n1 2 0.1 0.2 3 4\n",
+        head + "class a own -1 shared 0.1 scale 0.1 points 1 places 2\n1 2\n1 2 0 0 3\n",
         head + "class a own 1 shared 0.1 scale 0.1 points 999999 places 2\n",
         head + "class a own 1 shared 0.1 scale 0.1 points 1 places 9\n"}) {
     EXPECT_THROW(parse_calibration(bad, "t"), InputError) << bad;
@@ -183,6 +203,24 @@ TEST_F(CalibrateFrom, ASweepIsNotCorrected) {
   EXPECT_TRUE(fit.files.empty());
   ASSERT_EQ(fit.refused.size(), 1u);
   EXPECT_NE(fit.refused[0].find("has a sweep"), std::string::npos);
+}
+
+TEST_F(CalibrateFrom, CallsToMeasureAreRowsOfTheCandidates) {
+  std::string rows;
+  for (std::int64_t m = 1; m <= 16384; m *= 2)
+    rows += "bfloat16," + std::to_string(m) + ",4096,8192\n";
+  const std::string chosen =
+      table_to_measure(write("dtype,m,n,k", rows), gpu_, "sglang", 3, Bundle());
+  std::istringstream in(chosen);
+  std::string line;
+  ASSERT_TRUE(std::getline(in, line));
+  EXPECT_EQ(line, "dtype,m,n,k");
+  std::set<std::string> distinct;
+  while (std::getline(in, line)) {
+    EXPECT_NE(rows.find(line + "\n"), std::string::npos) << line;
+    distinct.insert(line);
+  }
+  EXPECT_EQ(distinct.size(), 3u);
 }
 
 TEST_F(CalibrateFrom, TheFamilyIsFoundFromTheColumns) {
