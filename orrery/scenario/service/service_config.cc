@@ -39,7 +39,9 @@ PoolConfig pool_config(const ServedModel& served, std::int64_t max_model_len, st
   if (d.engine.memory.paged) c.replica.kv.state_blocks = served.memory->state_blocks();
   c.replica.kv.whole_prompts = scheduler_kind(scheduler.policy).traits.takes_whole_prompts;
   c.replica.balance_timeout = scheduler.balance_timeout;
-  if (d.engine.execution.cold) c.replica.start_up = sim_time(d.engine.execution.start_up);
+  c.replica.start_up = sim_time(d.engine.execution.first_step_extra());
+  if (d.engine.execution.cold)
+    c.replica.continued_start_up = sim_time(d.engine.execution.continued_start_up);
   c.replica.frontend_per_token = sim_time(d.engine.execution.delivery());
   auto& l = c.replica.limits;
   l.max_num_batched_tokens = scheduler.max_num_batched_tokens;

@@ -308,8 +308,13 @@ ClosedFormResult closed_form(const StepModel& steps, const EngineProfile& engine
   const Estimate<Seconds> overhead{
       x.request_overhead + x.overhead_per_prompt_token * static_cast<double>(w.isl), kOverheadError,
       0, Origin::kFitted};
-  const Estimate<Seconds> start_up{x.cold ? x.start_up : Seconds(0), kOverheadError, 0,
-                                   Origin::kFitted};
+  // The first wave continues prompts if a step does not take all of it.
+  const bool continues =
+      w.past > 0 || (engine.scheduler.chunked_prefill &&
+                     r.running * w.isl > engine.scheduler.max_num_batched_tokens * plan.dp);
+  const Estimate<Seconds> start_up{
+      x.first_step_extra() + (x.cold && continues ? x.continued_start_up : Seconds(0)),
+      kOverheadError, 0, Origin::kFitted};
   const double later = static_cast<double>(w.osl - 1);
   const double middle = static_cast<double>(w.isl) + later / 2;
   if (w.osl > 1) r.decode_step = wave.decode(r.running, middle, with_terms);

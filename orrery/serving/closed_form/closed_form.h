@@ -36,7 +36,8 @@
 // If the spread of lengths is smaller than one prefill round, this underestimates TTFT by up to 50
 // %.
 //
-// A cold engine's start_up delays the first request of every user, or the batch.
+// What an engine's first step takes longer (Execution::first_step_extra) delays the first request
+// of every user, or the batch.
 #pragma once
 
 #include <cstdint>

@@ -9,6 +9,7 @@ Engine::Engine(const ReplicaConfig& config, std::string_view scheduler, const Re
     : config_(config),
       timer_(timer),
       start_up_(config.start_up),
+      continued_start_up_(config.continued_start_up),
       deliveries_(
           static_cast<std::size_t>(config.ranks),
           FrontEndDelivery(config.role == Role::kPrefill ? SimTime{} : config.frontend_per_token)) {
@@ -71,6 +72,12 @@ bool Engine::start_wave(SimTime now) {
   if (start_up_ > SimTime{} && !shape.chunks.empty()) {
     loading += start_up_;
     start_up_ = {};
+  }
+  if (continued_start_up_ > SimTime{} &&
+      std::any_of(shape.chunks.begin(), shape.chunks.end(),
+                  [](const PromptChunk& c) { return c.past > 0; })) {
+    loading += continued_start_up_;
+    continued_start_up_ = {};
   }
   const SimTime pace = computing + loading;
   const SimTime latency = config_.stages > 1 ? timer_.latency(shape) + loading : pace;

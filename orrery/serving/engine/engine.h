@@ -101,7 +101,7 @@ class Engine {
   std::vector<std::vector<std::uint32_t>> unused_;  // memory of waves that have ended
   SimTime entered_, pace_, last_end_;               // of the last wave that started
   SimTime busy_;
-  SimTime start_up_;                          // not yet spent
+  SimTime start_up_, continued_start_up_;     // not yet spent
   std::vector<FrontEndDelivery> deliveries_;  // of each rank
   bool let_in_ = true;                        // the planned step may carry prompts
   std::int64_t held_ = 0;                     // steps since prompts were last let in by all ranks

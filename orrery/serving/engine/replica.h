@@ -47,7 +47,8 @@ struct ReplicaConfig {
   KvOptions kv;
   SimTime host_block_copy;  // copy of a KV block from host memory, for which the step waits
   SimTime disk_block_read, disk_block_write;  // of a KV block; a disk works on one after the other
-  SimTime start_up;  // additional time of an engine's first step with a prompt
+  SimTime start_up;            // additional time of an engine's first step with a prompt
+  SimTime continued_start_up;  // of its first step that continues a prompt
   // Time of the front end for each token (delivery.h); 0 in engines that only prefill.
   SimTime frontend_per_token;
   std::int64_t balance_timeout = 0;  // most steps that prompts wait for other ranks (engine.h)

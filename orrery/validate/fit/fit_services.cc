@@ -17,6 +17,8 @@
 #include "orrery/validate/fit/service_constants.h"
 #include "orrery/validate/fit/service_errors.h"
 #include "orrery/validate/fit/service_folds.h"
+#include "orrery/validate/fit/service_texts.h"
+#include "orrery/validate/fit/service_trust.h"
 #include "orrery/validate/report/report.h"
 #include "orrery/validate/rows/inference_rows.h"
 
@@ -30,14 +32,6 @@ constexpr double kServiceHuber = 0.5;  // logarithmic error beyond which a row p
 // by a factor of e must improve the mean error of a row by 1 %.
 constexpr double kServicePull = 0.01;
 constexpr double kTtftWeight = 0.4;  // of a TTFT relative to a TPOT
-
-// Rows that are not fitted (docs/reference/composition.md, section Rows that are not trusted).
-bool distrusted(const MeasuredRow& row) {
-  const bool b300_deepseek =
-      row.system.starts_with("b300") && row.keys.text("model").starts_with("deepseek-r1");
-  return row.engine == "vllm-2025" ||
-         (row.engine == "sglang" && (row.keys.number("workload.batch") >= 512 || b300_deepseek));
-}
 
 using Errors = std::array<std::optional<double>, 2>;  // log(predicted / measured): TPOT, TTFT
 constexpr const char* kFigures[2] = {"tpot", "ttft"};
@@ -58,7 +52,15 @@ class ServiceFit {
  public:
   // `start`: the logarithms of the constants towards which the fit is pulled.
   ServiceFit(Runner& runner, std::vector<Row> rows, std::vector<double> start)
-      : runner_(runner), rows_(std::move(rows)), start_(std::move(start)) {}
+      : runner_(runner),
+        rows_(std::move(rows)),
+        start_(std::move(start)),
+        shapes_(std::any_of(rows_.begin(), rows_.end(), [](const Row& r) {
+          return r.row.keys.engine_text("execution.new_shapes") == "true";
+        })) {}
+
+  // Whether the rows have constants of ServiceConstant::shapes.
+  bool shapes() const { return shapes_; }
 
   std::vector<Row>& rows() { return rows_; }
 
@@ -166,6 +168,7 @@ class ServiceFit {
   // those of experts, groups of all classes other costs on the host, groups of its class the rest.
   bool determined(std::size_t at) const {
     const ServiceConstant& c = kServiceConstants[at % kServiceConstants.size()];
+    if (c.shapes && !shapes_) return false;
     std::set<std::string> groups;
     for (const Row& r : rows_) {
       if (r.left_out_with == left_out_) continue;
@@ -198,16 +201,18 @@ class ServiceFit {
     x[at] = best;
   }
 
-  static void set(Row& r, const std::vector<double>& x) {
+  void set(Row& r, const std::vector<double>& x) const {
     for (std::size_t i = 0; i < kServiceConstants.size(); ++i)
-      r.row.keys.set_engine(
-          kServiceConstants[i].key,
-          service_text_of(kServiceConstants[i], std::exp(x[place(r.gpu_class, i)])));
+      if (shapes_ || !kServiceConstants[i].shapes)
+        r.row.keys.set_engine(
+            kServiceConstants[i].key,
+            service_text_of(kServiceConstants[i], std::exp(x[place(r.gpu_class, i)])));
   }
 
   Runner& runner_;
   std::vector<Row> rows_;
   std::vector<double> start_;
+  bool shapes_;
   std::string left_out_;
   RunOptions options_ = [] {
     RunOptions o;
@@ -225,51 +230,6 @@ struct Percents {
   }
   double median(std::size_t i) const { return of[i].empty() ? 0 : quantile(of[i], 0.5); }
 };
-
-constexpr const char* kMade =
-    "# Made by `orrery fit services` from data/inference/serving_steady on {}: do not edit.\n";
-
-// The constants `x` and the errors.
-std::string constants_of(const ServiceErrors& errors, const std::vector<double>& x) {
-  std::string out;
-  for (const char* group : {"execution", "kernels"}) {
-    out += fmt::format("{}:\n", group);
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      const std::string key = kServiceConstants[i].key;
-      const std::size_t dot = key.find('.');
-      if (key.substr(0, dot) == group)
-        out += fmt::format("  {}: {}\n", key.substr(dot + 1),
-                           service_text_of(kServiceConstants[i], std::exp(x[i])));
-    }
-  }
-  return out + errors.yaml();
-}
-
-std::string recipe(const FittedServices& f, const std::vector<double>& x, const std::string& date) {
-  const std::string out = fmt::format(
-      "{}# {} rows of all groups. Median error of TPOT {:.1f} % "
-      "before, {:.1f} % after,\n"
-      "# {:.1f} % with the row's model and system left out; of TTFT {:.1f} %, {:.1f} %, {:.1f} "
-      "%.\n",
-      fmt::format(kMade, date), f.rows, f.tpot_before, f.tpot_after, f.tpot_left_out, f.ttft_before,
-      f.ttft_after, f.ttft_left_out);
-  return out + constants_of(f.errors, x);
-}
-
-// The host's constants `x` of the engine on GPUs of class `fitted_on`.
-std::string host_recipe(const std::string& fitted_on, const std::vector<double>& x,
-                        const std::string& date) {
-  std::string out =
-      fmt::format(kMade, date) +
-      fmt::format("# The host's part of what was fitted on {}.\nexecution:\n", fitted_on);
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const std::string key = kServiceConstants[i].key;
-    if (kServiceConstants[i].host)
-      out += fmt::format("  {}: {}\n", key.substr(key.find('.') + 1),
-                         service_text_of(kServiceConstants[i], std::exp(x[i])));
-  }
-  return out;
-}
 
 // At most kMostRows rows: as many of each model and system as there are, up to an equal share, at
 // equal distances in the table.
@@ -295,21 +255,49 @@ struct JudgedClass {
   Percents before, after, left_out;
   std::map<std::string, std::vector<LeftOut>> rows;    // by the group that is left out
   std::map<std::string, std::vector<double>> without;  // constants, by the group that is left out
-
-  // The errors that the groups other than `skipped` ask for.
-  ServiceErrors errors(const std::string& skipped) const {
-    std::vector<LeftOut> others;
-    for (const auto& [group, of_group] : rows) {
-      if (group != skipped) others.insert(others.end(), of_group.begin(), of_group.end());
-    }
-    return ask_errors(others);
-  }
+  std::vector<double> constants;                       // with all groups
+  bool shapes = false;
 };
+// Of an engine.
+using JudgedClasses = std::vector<JudgedClass>;
+
+// The errors that the groups other than `skipped` ask for on GPUs of class `of`. What is not of the
+// steps in first tokens does not depend on the GPU: those of all classes are asked.
+ServiceErrors errors_of(const JudgedClasses& judged, std::size_t of, const std::string& skipped) {
+  std::vector<LeftOut> rows, all;
+  std::size_t groups = 0;
+  for (std::size_t c = 0; c < judged.size(); ++c) {
+    for (const auto& [group, left_out] : judged[c].rows) {
+      if (group == skipped) continue;
+      all.insert(all.end(), left_out.begin(), left_out.end());
+      if (c == of) rows.insert(rows.end(), left_out.begin(), left_out.end());
+      ++groups;
+    }
+  }
+  return ask_errors(rows, all, groups);
+}
+
+// Writes the texts of the classes that were fitted.
+void write_texts(const JudgedClasses& judged, const std::string& date,
+                 std::vector<FittedServices>& fitted) {
+  for (std::size_t c = 0; c < fitted.size(); ++c) {
+    FittedServices& f = fitted[c];
+    const JudgedClass& j = judged[c];
+    if (j.constants.empty()) continue;
+    f.errors = errors_of(judged, c, "");
+    std::map<std::string, std::string> folds;
+    for (const auto& [group, constants] : j.without)
+      folds[group] = services_text(constants, j.shapes) + errors_of(judged, c, group).yaml();
+    f.folds = made_services(date) + joined_texts(folds);
+    f.yaml = made_services(date) + services_summary(f) + services_text(j.constants, j.shapes) +
+             f.errors.yaml();
+  }
+}
 
 // Fits the classes `fitted` of one engine, whose rows are `rows`. `x`: the start of the fit,
 // replaced by its result.
-void fit_classes(Runner& runner, std::vector<Row> rows, const std::string& date,
-                 std::vector<FittedServices>& fitted, std::vector<double>& x) {
+JudgedClasses fit_classes(Runner& runner, std::vector<Row> rows,
+                          std::vector<FittedServices>& fitted, std::vector<double>& x) {
   const std::vector<double> start = x;
   std::map<std::string, std::size_t> groups;
   for (const Row& r : rows) groups[r.left_out_with] += 1;
@@ -318,7 +306,7 @@ void fit_classes(Runner& runner, std::vector<Row> rows, const std::string& date,
     fitted[r.gpu_class].rows += 1;
   }
   ServiceFit fit(runner, std::move(rows), x);
-  std::vector<JudgedClass> judged(fitted.size());
+  JudgedClasses judged(fitted.size());
   for (int round = 0; round < kRounds; ++round) {
     fit.simulate(x);
     if (round == 0)
@@ -333,7 +321,7 @@ void fit_classes(Runner& runner, std::vector<Row> rows, const std::string& date,
     for (Row& r : fit.rows()) {
       if (r.left_out_with != group) continue;
       JudgedClass& j = judged[r.gpu_class];
-      j.without[group] = others;
+      j.without[group] = of_class(others, r.gpu_class);
       if (!enough) continue;
       const Errors errors = fit.errors(r, others);
       j.left_out.add(errors);
@@ -342,17 +330,13 @@ void fit_classes(Runner& runner, std::vector<Row> rows, const std::string& date,
   }
   for (std::size_t c = 0; c < fitted.size(); ++c) {
     FittedServices& f = fitted[c];
-    const JudgedClass& j = judged[c];
-    f.errors = j.errors("");
-    std::map<std::string, std::string> folds;
-    for (const auto& [group, constants] : j.without)
-      folds[group] = constants_of(j.errors(group), of_class(constants, c));
-    f.folds = fmt::format(kMade, date) + joined_texts(folds);
+    JudgedClass& j = judged[c];
+    j.constants = of_class(x, c), j.shapes = fit.shapes();
     f.tpot_before = j.before.median(0), f.ttft_before = j.before.median(1);
     f.tpot_after = j.after.median(0), f.ttft_after = j.after.median(1);
     f.tpot_left_out = j.left_out.median(0), f.ttft_left_out = j.left_out.median(1);
-    f.yaml = recipe(f, of_class(x, c), date);
   }
+  return judged;
 }
 
 // The groups of rows, or those of models with experts.
@@ -381,11 +365,12 @@ void fit_engine(Runner& runner, std::map<std::string, std::vector<Row>> classes,
   }
   std::vector<double> start = service_start(fitted.size());
   if (together && all.size() >= kLeastRows && groups_of(all, false).size() >= kLeastGroups) {
-    fit_classes(runner, std::move(all), date, fitted, start);
+    write_texts(fit_classes(runner, std::move(all), fitted, start), date, fitted);
     results.insert(results.end(), fitted.begin(), fitted.end());
     return;
   }
   start.resize(kServiceConstants.size());
+  JudgedClasses judged;
   std::string host;  // the class whose host constants `start` holds
   for (FittedServices& f : fitted) {
     std::vector<Row>& rows = classes.at(f.gpu_class);
@@ -394,20 +379,23 @@ void fit_engine(Runner& runner, std::map<std::string, std::vector<Row>> classes,
     f.rows = 0;
     std::vector<FittedServices> one = {f};
     std::vector<double> x = start;
+    judged.emplace_back();
     if (rows.size() < kLeastRows) {
       one[0].skipped = fmt::format("{} rows, at least {} are needed", rows.size(), kLeastRows);
     } else if (groups.size() < kLeastGroups) {
       one[0].skipped = fmt::format("rows of {} only: at least {} models and systems are needed",
                                    fmt::join(groups, ", "), kLeastGroups);
     } else {
-      fit_classes(runner, std::move(rows), date, one, x);
+      judged.back() = std::move(fit_classes(runner, std::move(rows), one, x)[0]);
       for (std::size_t i = 0; i < x.size(); ++i)
         if (kServiceConstants[i].host) start[i] = x[i];
       host = f.gpu_class;
     }
-    if (!one[0].skipped.empty() && !host.empty()) one[0].yaml = host_recipe(host, start, date);
-    results.push_back(std::move(one[0]));
+    if (!one[0].skipped.empty() && !host.empty()) one[0].yaml = host_text(host, start, date);
+    f = std::move(one[0]);
   }
+  write_texts(judged, date, fitted);
+  results.insert(results.end(), fitted.begin(), fitted.end());
 }
 
 }  // namespace

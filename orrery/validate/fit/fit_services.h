@@ -2,7 +2,7 @@
 // each engine and class of GPUs (engine_gpu_class), to measured closed loops
 // (data/inference/serving_steady.csv).
 //
-// Loss. At most six constants minimise the mean absolute logarithmic error of TPOT and TTFT; TTFT
+// Loss. At most seven constants minimise the mean absolute logarithmic error of TPOT and TTFT; TTFT
 // weighs less. The rows of one model on one system weigh as the square root of their number. A
 // pull holds each constant near its start. Rows of all groups are read, since each group is judged
 // by a fit without it; at most 48 rows of a class, in equal shares of its models and systems.
@@ -24,7 +24,9 @@
 // its start, because constants that few groups determine extrapolate badly.
 //
 // Errors are those of left-out rows: each (model, system) is predicted by a fit on the others.
-// `step_error`, `experts_error` and `ttft_error` are found from them (service_errors.h).
+// `step_error`, `experts_error` and `ttft_error` are found from them (service_errors.h), the last
+// from the rows of all classes of the engine. Rows that contradict what else is known of their
+// system are not fitted (service_trust.h).
 #pragma once
 
 #include <filesystem>

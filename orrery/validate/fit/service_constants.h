@@ -18,9 +18,10 @@ struct ServiceConstant {
   double start, least, most;
   bool host = false;     // a cost on the host
   bool experts = false;  // determined by models with experts alone
+  bool shapes = false;   // of engines with rows that set execution.new_shapes
 };
 
-inline constexpr std::array<ServiceConstant, 6> kServiceConstants = {{
+inline constexpr std::array<ServiceConstant, 7> kServiceConstants = {{
     {"execution.host_per_step", "us", 500, 10, 8000},
     // The host time of experts is fitted before the launch of operators: if all models have
     // experts, the rows determine only the sum of both. It starts in the middle of 0.4 and 2.9 ms,
@@ -32,6 +33,9 @@ inline constexpr std::array<ServiceConstant, 6> kServiceConstants = {{
     {"execution.collective_latency", "us", 0.5, 0.01, 20},
     // The kernels are measured, so that this factor covers unbalanced loads and small kernels only.
     {"kernels.moe_prefill_factor", "", 1, 0.8, 1.3},
+    // The start is in the middle of what the 99th percentiles of one engine show
+    // (EngineProfile::Execution::shape_start_up).
+    {"execution.shape_start_up", "us", 1000000, 1000, 5000000, true, false, true},
     // This constant is fitted last, because it would otherwise absorb the errors of the others.
     {"execution.start_up", "us", 100000, 1000, 5000000},
 }};

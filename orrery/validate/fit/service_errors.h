@@ -5,12 +5,18 @@
 //
 //   step_error     of TPOTs of models without experts, beside the errors of kernels and collectives
 //   experts_error  of TPOTs of models with experts, beside these
-//   ttft_error     of TTFTs, beside these
+//   ttft_error     of TTFTs, beside these; asked of rows of all classes of GPUs
+//
+// Rows of one model and system err together, so that there are as many draws of an error as groups.
+// An interval that holds 90 % of the rows of a group that nobody saw is wider than one that holds
+// 90 % of the rows of the groups that were seen: by Student's t, as a prediction from a few draws.
+// ttft_error is multiplied by t / z for the number of groups.
 //
 // If there are too few rows without experts, step_error is found from all rows, and experts_error
 // is 0. An error without enough rows is not found.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,6 +45,13 @@ struct ServiceErrors {
 // Rows without which no error is found.
 inline constexpr std::size_t kLeastErrorRows = 6;
 
-ServiceErrors ask_errors(const std::vector<LeftOut>& rows);
+// `firsts`: rows whose TTFTs are asked, of `groups` models and systems.
+ServiceErrors ask_errors(const std::vector<LeftOut>& rows, const std::vector<LeftOut>& firsts,
+                         std::size_t groups);
+
+// How much wider the 90 % interval of a further draw is after `groups` draws than after any number
+// of them: the quantiles of Student's t (Cornish and Fisher's expansion) and of the normal
+// distribution. 1 for fewer than two groups.
+double widened_for(std::size_t groups);
 
 }  // namespace orrery

@@ -147,7 +147,10 @@ bool stays_in_step(std::string_view engine, std::int64_t users) {
 
 void set_as_inferencex(std::string_view engine, const Gpu& gpu, const InferencexRun& run,
                        ScenarioKeys& keys) {
-  if (!run.day.empty() && run.day < "2026-01-27") keys.set_engine("execution.cold", "true");
+  const bool cold = !run.day.empty() && run.day < "2026-01-27";
+  if (cold) keys.set_engine("execution.cold", "true");
+  if (engine == "sglang" && cold) keys.set_engine("execution.continued_start_up", "20 s");
+  if (engine == "sglang" && !cold) keys.set_engine("execution.new_shapes", "true");
   if (engine == "vllm") set_vllm(gpu, run, keys);
   if (engine == "sglang") set_sglang(gpu, run, keys);
   if (engine == "trtllm") set_trtllm(gpu, run, keys);

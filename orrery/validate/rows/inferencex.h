@@ -47,7 +47,11 @@
 // Its clients send ten requests a user, if not said otherwise, all users at once, and count them
 // all. Until 2026-01-26 the
 // server had just started (EngineProfile::Execution::cold); since then two requests a user go
-// before (--num-warmups, pull request 480; the day is that of its announced merge, within ten).
+// before (--num-warmups, pull request 480; the day is that of its announced merge, within ten), all
+// of which are copies of the first prompt (benchmark_serving.py): SGLang still meets the shapes of
+// the others for the first time (EngineProfile::Execution::new_shapes; issue 870 has the 99th
+// percentiles that show it). SGLang's images of 2025 compile FlashInfer's merging kernel when a
+// prompt is continued for the first time, which takes 20 s (sgl-project/sglang/issues/7339).
 // Rows without a day repeat dated ones, most to two decimals: they count as of the first day that
 // the table gives for their engine and model.
 #pragma once

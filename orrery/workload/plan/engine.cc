@@ -152,6 +152,12 @@ void declare(Fields& f, EngineProfile& e) {
         g.add("start_up", x.start_up,
               "additional time of a cold engine's first step with a prompt");
         g.add("cold", x.cold, "the engine has served nothing before");
+        g.add("shape_start_up", x.shape_start_up,
+              "additional time of the first step with a prompt of an engine that has answered "
+              "copies of one prompt alone");
+        g.add("new_shapes", x.new_shapes, "the engine has answered copies of one prompt alone");
+        g.add("continued_start_up", x.continued_start_up,
+              "additional time of a cold engine's first step that continues a prompt");
         g.add("frontend_per_request", x.frontend_per_request,
               "time in which the front end admits one request");
         g.add("stream_interval", x.stream_interval,

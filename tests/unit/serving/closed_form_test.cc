@@ -121,6 +121,27 @@ TEST_F(ClosedForm, TheFirstWaveOfAClosedLoopWaitsForItsPrefills) {
   EXPECT_NEAR(steps_of(run(w).ttft.value), (10 * 100 + 9 * 900) / 10.0, 1e-6);
 }
 
+// One request in ten of each user is its first, and waits for what the first step takes longer.
+TEST_F(ClosedForm, FirstRequestsWaitForTheKernelsOfNewShapes) {
+  ClosedFormWorkload w{10, 100, 50};
+  w.closed_loop = true;
+  w.equal_lengths = false;
+  auto& x = engine.execution;
+  x.start_up = Seconds(0.2), x.shape_start_up = Seconds(1), x.continued_start_up = Seconds(20);
+  const Seconds warm = run(w).ttft.value;
+  const auto later = [&] { return (run(w).ttft.value - warm).value(); };
+  x.new_shapes = true;
+  EXPECT_NEAR(later(), 0.1, 1e-9);
+  x.cold = true;  // its start-up is no shorter than that; one step takes all 1,000 tokens
+  EXPECT_NEAR(later(), 0.1, 1e-9);
+  x.start_up = Seconds(3);
+  EXPECT_NEAR(later(), 0.3, 1e-9);
+  w.requests = 11;  // 1,100 tokens: a prompt is cut
+  const Seconds cold = run(w).ttft.value;
+  x.continued_start_up = Seconds(0);
+  EXPECT_NEAR((cold - run(w).ttft.value).value(), 2, 1e-9);
+}
+
 // Thirty prompts, about five a step. Without asynchronous planning and overhead a group's prompts
 // are computed in the step after its end, with nobody before it.
 TEST_F(ClosedForm, UsersInStepWaitOnlyForThoseWhoEndBeforeTheirPrompts) {

@@ -110,6 +110,21 @@ TEST(Engine, StartUpIsPaidOnce) {
   EXPECT_EQ(cold.records[2].first_token, warm.records[2].first_token);
 }
 
+// The first step that continues a prompt compiles kernels, and no later one. Steps of 10 tokens: 10
+// ms and 1 ms a token; the second prompt is cut, and so is the third.
+TEST(Engine, OnlyTheFirstContinuedPromptIsCompiledFor) {
+  SimulationConfig c = plain_service();
+  c.replica.limits.max_num_batched_tokens = 10;
+  const RequestLoad load =
+      load_of({request_at({}, 5, 2), request_at(ms(1000), 15, 2), request_at(ms(3000), 15, 2)});
+  const SimulationResult warm = run(c, load);
+  c.replica.continued_start_up = ms(500);
+  const SimulationResult cold = run(c, load);
+  EXPECT_EQ(cold.records[0].first_token, warm.records[0].first_token);
+  EXPECT_EQ(cold.records[1].first_token, warm.records[1].first_token + ms(500));
+  EXPECT_EQ(cold.records[2].first_token, warm.records[2].first_token);
+}
+
 TEST(DataParallel, MemoryIsEachRanksOwn) {
   // Each holds two blocks: two requests of two blocks run side by side, the third waits.
   SimulationConfig c = plain_service();

@@ -259,6 +259,27 @@ TEST(InferenceX, SglangKeepsAnEightBitCacheOnBlackwell) {
   EXPECT_EQ(own_client.engine_text("execution.cold"), "true");
 }
 
+// Warm-ups of copies of one prompt leave SGLang the shapes of the others; before there were any,
+// its images also compiled the kernel of continued prompts.
+TEST(InferenceX, SglangMeetsNewShapesInItsFirstWave) {
+  const Catalog catalog;
+  const auto started = [&](const char* engine, const char* day) {
+    ScenarioKeys keys;
+    keys.set("model", "deepseek-r1");
+    keys.set("parallel.tp", 8);
+    keys.set("workload.batch", 64);
+    set_as_inferencex(engine, catalog.gpu("b200-sxm"), {"fp8", day, 1024}, keys);
+    return keys;
+  };
+  const ScenarioKeys warmed = started("sglang", "2026-03-25"),
+                     cold = started("sglang", "2025-11-18");
+  EXPECT_EQ(warmed.engine_text("execution.new_shapes"), "true");
+  EXPECT_EQ(warmed.engine_text("execution.continued_start_up"), "");
+  EXPECT_EQ(cold.engine_text("execution.new_shapes"), "");
+  EXPECT_EQ(cold.engine_text("execution.continued_start_up"), "20 s");
+  EXPECT_EQ(started("trtllm", "2026-03-25").engine_text("execution.new_shapes"), "");
+}
+
 // Users of AIConfigurator's authors stay in step, of SGLang few alone.
 TEST(InferenceX, UsersOfOwnRunsStayInStep) {
   EXPECT_TRUE(stays_in_step("sglang", 9));
