@@ -36,7 +36,7 @@ struct JudgedClass {
   std::vector<double> constants;  // with all groups
   bool shapes = false;
 };
-// Of an engine.
+// The classes of an engine.
 using JudgedClasses = std::vector<JudgedClass>;
 
 // Writes the errors and texts of the classes `fitted` of an engine, which `judged` are.
