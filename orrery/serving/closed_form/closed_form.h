@@ -36,8 +36,8 @@
 // If the spread of lengths is smaller than one prefill round, this underestimates TTFT by up to 50
 // %.
 //
-// What an engine's first step takes longer (Execution::first_step_extra) delays the first request
-// of every user, or the batch.
+// The additional time of an engine's first step (Execution::first_step_extra) delays the first
+// request of every user, or the batch.
 #pragma once
 
 #include <cstdint>

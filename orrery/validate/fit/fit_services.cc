@@ -8,15 +8,16 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "orrery/base/estimate.h"
 #include "orrery/base/fit.h"
 #include "orrery/base/quantile.h"
-#include "orrery/network/fit/joined_texts.h"
 #include "orrery/scenario/runner/runner.h"
 #include "orrery/validate/fit/service_constants.h"
 #include "orrery/validate/fit/service_errors.h"
 #include "orrery/validate/fit/service_folds.h"
+#include "orrery/validate/fit/service_judged.h"
 #include "orrery/validate/fit/service_texts.h"
 #include "orrery/validate/fit/service_trust.h"
 #include "orrery/validate/report/report.h"
@@ -25,7 +26,7 @@
 namespace orrery {
 namespace {
 
-constexpr std::size_t kLeastRows = 6, kMostRows = 48, kLeastGroups = 3;
+constexpr std::size_t kLeastRows = 6, kMostRows = 48, kMostDistrusted = 24, kLeastGroups = 3;
 constexpr int kRounds = 2, kPasses = 2, kGrid = 9, kHalvings = 4;
 constexpr double kServiceHuber = 0.5;  // logarithmic error beyond which a row pulls no harder
 // Loss for each constant's distance from where it started, by the logarithm. A constant that moves
@@ -33,19 +34,19 @@ constexpr double kServiceHuber = 0.5;  // logarithmic error beyond which a row p
 constexpr double kServicePull = 0.01;
 constexpr double kTtftWeight = 0.4;  // of a TTFT relative to a TPOT
 
-using Errors = std::array<std::optional<double>, 2>;  // log(predicted / measured): TPOT, TTFT
 constexpr const char* kFigures[2] = {"tpot", "ttft"};
 
 struct Row {
   MeasuredRow row;
   std::string left_out_with;  // model and system
   std::size_t gpu_class = 0;  // of the fit
+  bool fitted = true;         // not distrusted()
   double weight = 1;
   // log(simulated / closed form) of TPOT and of TTFT, at the constants of the last round.
   std::optional<double> correction[2];
   // The last constants of its class, and the errors with them.
   std::vector<double> constants;
-  Errors errors;
+  ServiceFigures errors;
 };
 
 class ServiceFit {
@@ -64,8 +65,10 @@ class ServiceFit {
 
   std::vector<Row>& rows() { return rows_; }
 
-  void simulate(const std::vector<double>& x) {
+  // Simulates the rows that are fitted, or all.
+  void simulate(const std::vector<double>& x, bool all = false) {
     for (Row& r : rows_) {
+      if (!all && !r.fitted) continue;
       set(r, x);
       r.constants.clear();
       for (auto& c : r.correction) c.reset();
@@ -84,7 +87,7 @@ class ServiceFit {
     }
   }
 
-  Errors errors(Row& r, const std::vector<double>& x) {
+  ServiceFigures errors(Row& r, const std::vector<double>& x) {
     const std::vector<double> constants = of_class(x, r.gpu_class);
     if (r.constants == constants) return r.errors;
     r.constants = constants;
@@ -103,7 +106,7 @@ class ServiceFit {
   }
 
   // The left-out errors of row `r` at constants `x`, whose errors() are `errors`.
-  LeftOut left_out(Row& r, const std::vector<double>& x, const Errors& errors) {
+  LeftOut left_out(Row& r, const std::vector<double>& x, const ServiceFigures& errors) {
     if (!errors[0] && !errors[1]) return {};
     set(r, x);
     // Squared relative errors of both figures.
@@ -135,8 +138,8 @@ class ServiceFit {
   double loss(const std::vector<double>& x) {
     double sum = 0, n = 0;
     for (Row& r : rows_) {
-      if (r.left_out_with == left_out_) continue;
-      const Errors e = errors(r, x);
+      if (!r.fitted || r.left_out_with == left_out_) continue;
+      const ServiceFigures e = errors(r, x);
       for (std::size_t i = 0; i < 2; ++i) {
         if (!e[i]) continue;
         const double w = r.weight * (i == 1 ? kTtftWeight : 1);
@@ -171,7 +174,7 @@ class ServiceFit {
     if (c.shapes && !shapes_) return false;
     std::set<std::string> groups;
     for (const Row& r : rows_) {
-      if (r.left_out_with == left_out_) continue;
+      if (!r.fitted || r.left_out_with == left_out_) continue;
       if (c.experts) {
         if (r.row.family.starts_with("moe")) groups.insert(r.row.keys.text("model"));
       } else if (c.host || r.gpu_class == at / kServiceConstants.size()) {
@@ -221,21 +224,12 @@ class ServiceFit {
   }();
 };
 
-// Absolute errors of both figures, in percent.
-struct Percents {
-  std::vector<double> of[2];
-  void add(const Errors& e) {
-    for (std::size_t i = 0; i < 2; ++i)
-      if (e[i]) of[i].push_back(100 * std::abs(std::expm1(*e[i])));
-  }
-  double median(std::size_t i) const { return of[i].empty() ? 0 : quantile(of[i], 0.5); }
-};
-
-// At most kMostRows rows: as many of each model and system as there are, up to an equal share, at
-// equal distances in the table.
-std::vector<Row> sample(std::vector<Row> rows) {
+// At most `most` of the rows that are fitted, or of the others: as many of each model and system as
+// there are, up to an equal share, at equal distances in the table.
+std::vector<Row> sample(const std::vector<Row>& rows, bool fitted, std::size_t most) {
   std::map<std::string, std::vector<Row>> groups;
-  for (Row& r : rows) groups[r.left_out_with].push_back(std::move(r));
+  for (const Row& r : rows)
+    if (r.fitted == fitted) groups[r.left_out_with].push_back(r);
   std::vector<std::vector<Row>*> smallest_first;
   for (auto& [name, group] : groups) smallest_first.push_back(&group);
   std::stable_sort(smallest_first.begin(), smallest_first.end(),
@@ -243,55 +237,11 @@ std::vector<Row> sample(std::vector<Row> rows) {
   std::vector<Row> some;
   for (std::size_t g = 0; g < smallest_first.size(); ++g) {
     std::vector<Row>& group = *smallest_first[g];
-    const std::size_t share = (kMostRows - some.size()) / (smallest_first.size() - g);
+    const std::size_t share = (most - some.size()) / (smallest_first.size() - g);
     const std::size_t n = std::min(group.size(), share);
     for (std::size_t i = 0; i < n; ++i) some.push_back(std::move(group[i * group.size() / n]));
   }
   return some;
-}
-
-// Figures of the rows of one class of GPUs.
-struct JudgedClass {
-  Percents before, after, left_out;
-  std::map<std::string, std::vector<LeftOut>> rows;    // by the group that is left out
-  std::map<std::string, std::vector<double>> without;  // constants, by the group that is left out
-  std::vector<double> constants;                       // with all groups
-  bool shapes = false;
-};
-// Of an engine.
-using JudgedClasses = std::vector<JudgedClass>;
-
-// The errors that the groups other than `skipped` ask for on GPUs of class `of`. What is not of the
-// steps in first tokens does not depend on the GPU: those of all classes are asked.
-ServiceErrors errors_of(const JudgedClasses& judged, std::size_t of, const std::string& skipped) {
-  std::vector<LeftOut> rows, all;
-  std::size_t groups = 0;
-  for (std::size_t c = 0; c < judged.size(); ++c) {
-    for (const auto& [group, left_out] : judged[c].rows) {
-      if (group == skipped) continue;
-      all.insert(all.end(), left_out.begin(), left_out.end());
-      if (c == of) rows.insert(rows.end(), left_out.begin(), left_out.end());
-      ++groups;
-    }
-  }
-  return ask_errors(rows, all, groups);
-}
-
-// Writes the texts of the classes that were fitted.
-void write_texts(const JudgedClasses& judged, const std::string& date,
-                 std::vector<FittedServices>& fitted) {
-  for (std::size_t c = 0; c < fitted.size(); ++c) {
-    FittedServices& f = fitted[c];
-    const JudgedClass& j = judged[c];
-    if (j.constants.empty()) continue;
-    f.errors = errors_of(judged, c, "");
-    std::map<std::string, std::string> folds;
-    for (const auto& [group, constants] : j.without)
-      folds[group] = services_text(constants, j.shapes) + errors_of(judged, c, group).yaml();
-    f.folds = made_services(date) + joined_texts(folds);
-    f.yaml = made_services(date) + services_summary(f) + services_text(j.constants, j.shapes) +
-             f.errors.yaml();
-  }
 }
 
 // Fits the classes `fitted` of one engine, whose rows are `rows`. `x`: the start of the fit,
@@ -300,32 +250,40 @@ JudgedClasses fit_classes(Runner& runner, std::vector<Row> rows,
                           std::vector<FittedServices>& fitted, std::vector<double>& x) {
   const std::vector<double> start = x;
   std::map<std::string, std::size_t> groups;
-  for (const Row& r : rows) groups[r.left_out_with] += 1;
+  std::size_t fits = 0;
+  for (const Row& r : rows) groups[r.left_out_with] += r.fitted ? 1 : 0;
   for (Row& r : rows) {
+    if (!r.fitted) continue;
     r.weight = 1 / std::sqrt(static_cast<double>(groups.at(r.left_out_with)));
     fitted[r.gpu_class].rows += 1;
+    ++fits;
   }
   ServiceFit fit(runner, std::move(rows), x);
   JudgedClasses judged(fitted.size());
   for (int round = 0; round < kRounds; ++round) {
     fit.simulate(x);
     if (round == 0)
-      for (Row& r : fit.rows()) judged[r.gpu_class].before.add(fit.errors(r, x));
+      for (Row& r : fit.rows())
+        if (r.fitted) judged[r.gpu_class].before.add(fit.errors(r, x));
     x = fit.fit(x, "");
   }
-  fit.simulate(x);
-  for (Row& r : fit.rows()) judged[r.gpu_class].after.add(fit.errors(r, x));
+  fit.simulate(x, true);
+  for (Row& r : fit.rows())
+    if (r.fitted) judged[r.gpu_class].after.add(fit.errors(r, x));
   for (const auto& [group, count] : groups) {
-    const bool enough = fit.rows().size() - count >= kLeastRows;
+    const bool enough = fits - count >= kLeastRows;
     const std::vector<double> others = enough ? fit.fit(start, group) : start;
     for (Row& r : fit.rows()) {
       if (r.left_out_with != group) continue;
       JudgedClass& j = judged[r.gpu_class];
       j.without[group] = of_class(others, r.gpu_class);
       if (!enough) continue;
-      const Errors errors = fit.errors(r, others);
+      const ServiceFigures errors = fit.errors(r, others);
+      const LeftOut left_out = fit.left_out(r, others, errors);
+      j.firsts[group].push_back(left_out);
+      if (!r.fitted) continue;
       j.left_out.add(errors);
-      j.rows[group].push_back(fit.left_out(r, others, errors));
+      j.rows[group].push_back(left_out);
     }
   }
   for (std::size_t c = 0; c < fitted.size(); ++c) {
@@ -343,7 +301,7 @@ JudgedClasses fit_classes(Runner& runner, std::vector<Row> rows,
 std::set<std::string> groups_of(const std::vector<Row>& rows, bool experts) {
   std::set<std::string> groups;
   for (const Row& r : rows) {
-    if (!experts || r.row.family.starts_with("moe")) groups.insert(r.left_out_with);
+    if (r.fitted && (!experts || r.row.family.starts_with("moe"))) groups.insert(r.left_out_with);
   }
   return groups;
 }
@@ -358,13 +316,18 @@ void fit_engine(Runner& runner, std::map<std::string, std::vector<Row>> classes,
   for (auto& [gpu_class, rows] : classes) {
     FittedServices f;
     f.engine = engine, f.gpu_class = gpu_class;
-    rows = sample(std::move(rows));
+    std::vector<Row> others = sample(rows, false, kMostDistrusted);
+    rows = sample(rows, true, kMostRows);
+    f.rows = rows.size();
+    rows.insert(rows.end(), others.begin(), others.end());
     for (Row& r : rows) r.gpu_class = fitted.size(), all.push_back(r);
     fitted.push_back(f);
     together |= classes.size() > 1 && groups_of(rows, true).size() < kLeastGroups;
   }
   std::vector<double> start = service_start(fitted.size());
-  if (together && all.size() >= kLeastRows && groups_of(all, false).size() >= kLeastGroups) {
+  std::size_t fits = 0;
+  for (FittedServices& f : fitted) fits += std::exchange(f.rows, 0);
+  if (together && fits >= kLeastRows && groups_of(all, false).size() >= kLeastGroups) {
     write_texts(fit_classes(runner, std::move(all), fitted, start), date, fitted);
     results.insert(results.end(), fitted.begin(), fitted.end());
     return;
@@ -376,12 +339,13 @@ void fit_engine(Runner& runner, std::map<std::string, std::vector<Row>> classes,
     std::vector<Row>& rows = classes.at(f.gpu_class);
     for (Row& r : rows) r.gpu_class = 0;
     const std::set<std::string> groups = groups_of(rows, false);
-    f.rows = 0;
+    const auto fitting = static_cast<std::size_t>(
+        std::count_if(rows.begin(), rows.end(), [](const Row& r) { return r.fitted; }));
     std::vector<FittedServices> one = {f};
     std::vector<double> x = start;
     judged.emplace_back();
-    if (rows.size() < kLeastRows) {
-      one[0].skipped = fmt::format("{} rows, at least {} are needed", rows.size(), kLeastRows);
+    if (fitting < kLeastRows) {
+      one[0].skipped = fmt::format("{} rows, at least {} are needed", fitting, kLeastRows);
     } else if (groups.size() < kLeastGroups) {
       one[0].skipped = fmt::format("rows of {} only: at least {} models and systems are needed",
                                    fmt::join(groups, ", "), kLeastGroups);
@@ -410,10 +374,11 @@ std::vector<FittedServices> fit_services(const std::filesystem::path& dir, const
   std::map<std::string, std::map<std::string, std::vector<Row>>> engines;  // by class of GPUs
   for (MeasuredRow& row : read) {
     const std::string gpu_class(engine_gpu_class(runner.catalog().gpu(row.system)));
-    if (gpu_class.empty() || distrusted(row)) continue;
+    if (gpu_class.empty() || row.engine == "vllm-2025") continue;  // its constants were chosen
     if (!engine.empty() && row.engine != engine) continue;
     Row r;
     r.left_out_with = service_fold_of(row);
+    r.fitted = !distrusted(row);
     r.row = std::move(row);
     std::vector<Row>& rows = engines[r.row.engine][gpu_class];
     rows.push_back(std::move(r));

@@ -26,7 +26,7 @@
 // Errors are those of left-out rows: each (model, system) is predicted by a fit on the others.
 // `step_error`, `experts_error` and `ttft_error` are found from them (service_errors.h), the last
 // from the rows of all classes of the engine. Rows that contradict what else is known of their
-// system are not fitted (service_trust.h).
+// system are not fitted (service_trust.h), but first tokens' errors are asked of up to 24 of them.
 #pragma once
 
 #include <filesystem>

@@ -5,7 +5,8 @@
 //
 //   step_error     of TPOTs of models without experts, beside the errors of kernels and collectives
 //   experts_error  of TPOTs of models with experts, beside these
-//   ttft_error     of TTFTs, beside these; asked of rows of all classes of GPUs
+//   ttft_error     of TTFTs, beside these; asked of rows of all classes of GPUs, also of those that
+//                  are not fitted
 //
 // Rows of one model and system err together, so that there are as many draws of an error as groups.
 // An interval that holds 90 % of the rows of a group that nobody saw is wider than one that holds

@@ -5,7 +5,7 @@
 namespace orrery {
 
 bool distrusted(const MeasuredRow& row) {
-  if (row.engine != "sglang") return row.engine == "vllm-2025";
+  if (row.engine != "sglang") return false;
   const ScenarioKeys& keys = row.keys;
   const std::int64_t users = keys.number("workload.batch");
   if (users >= 512) return true;

@@ -1,7 +1,7 @@
 // Rows of measured services that contradict what else is known of the same system, by rules in
-// words. No constant is fitted on them; `orrery validate serving` judges them as all others.
+// words. No constant is fitted on them; the errors of first tokens are asked of them too, and
+// `orrery validate serving` judges them as all others.
 //
-//   - vLLM 0.8 to 0.13, which has a profile of its own.
 //   - SGLang with 512 users and more: its one front end limits them, not the engine.
 //   - DeepSeek-R1 under SGLang on B300: a prompt of 8,192 tokens takes four to ten times as long as
 //     on B200, and the more so the longer it is.

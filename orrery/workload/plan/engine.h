@@ -20,6 +20,7 @@
 // Training stacks are described in orrery/workload/plan/training_stack.h.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -137,9 +138,9 @@ struct EngineProfile {
     bool cold = false;
     // Additional time of the first step that carries a prompt, in an engine that has answered
     // nothing but copies of one prompt: kernels of other shapes are compiled and loaded. It counts
-    // if `new_shapes` is set, and in a cold engine as the least that start_up can be. InferenceX warms SGLang up so,
-    // and the 99th percentile of its first tokens is 0.6 to 1.7 s above that of a warm engine at
-    // any number of users (github.com/SemiAnalysisAI/InferenceX/issues/870).
+    // if `new_shapes` is set, and in a cold engine as the least that start_up can be. InferenceX
+    // warms SGLang up so, and the 99th percentile of its first tokens is 0.6 to 1.7 s above that of
+    // a warm engine at any number of users (github.com/SemiAnalysisAI/InferenceX/issues/870).
     Seconds shape_start_up = microseconds(0);
     bool new_shapes = false;
     // Additional time of a cold engine's first step that continues a prompt: kernels that merge

@@ -20,7 +20,7 @@ TEST(ServiceTrust, SystemsThatContradictOthersAreNotFitted) {
   EXPECT_FALSE(distrusted(row("sglang", "qwen3.5-397b-a17b", "b300", 64)));
   EXPECT_FALSE(distrusted(row("trtllm", "deepseek-r1", "b300", 64)));
   EXPECT_TRUE(distrusted(row("sglang", "llama-3.1-8b", "h200-sxm-141gb", 512)));
-  EXPECT_TRUE(distrusted(row("vllm-2025", "llama-3.1-8b", "h200-sxm-141gb", 4)));
+  EXPECT_FALSE(distrusted(row("vllm", "llama-3.1-8b", "h200-sxm-141gb", 512)));
 }
 
 // 64 prompts of 900 tokens are more than one step of 32,768; 32 are not.
