@@ -24,7 +24,7 @@ double alike(const CalibrationPlace& a, const CalibrationPlace& b, std::size_t p
 
 Eigen::Index at(std::size_t i) { return static_cast<Eigen::Index>(i); }
 
-// What the points of related classes already tell about the candidates.
+// The part of the candidates' covariance that the points of related classes explain.
 Eigen::MatrixXd told_by(std::span<const std::vector<CalibrationPlace>> related,
                         std::span<const CalibrationPlace> candidates, std::size_t places) {
   std::vector<const CalibrationPlace*> points;

@@ -1,10 +1,12 @@
-// Which calls of a class are worth measuring on a new GPU: those that tell most about all others.
+// The choice of the calls that are worth measuring on a new GPU: those that tell most about all
+// others.
 //
 // Before anything is measured, the places of calls (calibration.h) already tell how far a measured
-// call will inform the others: errors of neighbours are alike. Calls are chosen one after the other,
-// each the one that lowers the expected error over all candidates most, given those chosen before.
-// Points of classes that run like kernels (the same format in another engine) inform, too, so that
-// engines share the work instead of repeating one another's sizes. The choice is deterministic.
+// call will inform the others: errors of neighbours are alike. Calls are chosen one after the
+// other, each the one that lowers the expected error over all candidates most, given those chosen
+// before. Points of classes that run like kernels (the same format in another engine) inform, too,
+// so that engines share the work instead of repeating one another's sizes. The choice is
+// deterministic.
 #pragma once
 
 #include <cstddef>
