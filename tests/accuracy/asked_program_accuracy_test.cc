@@ -1,8 +1,8 @@
 // Does the program answer the question of a row of `orrery validate` with the same number, to the
 // last printed digit? Rows are drawn at random from each table and judged by the constants of the
-// catalog, which is what a user has: `orrery validate AREA --committed -o csv`. The question of each
-// row is written to a file and asked by `orrery run FILE -o json`. Skipped where the measured tables
-// are absent.
+// catalog, which is what a user has: `orrery validate AREA --committed -o csv`. The question of
+// each row is written to a file and asked by `orrery run FILE -o json`. The tests are skipped where
+// the measured tables are absent.
 //
 //   ORRERY_ASKED_ROWS   rows of a table [4; 2 of simulated tables]; set: of every table
 //   ORRERY_ASKED_SEED   of the draw [1]
@@ -39,7 +39,7 @@ std::size_t number_of(const char* variable, std::size_t otherwise) {
   return text ? std::strtoul(text, nullptr, 10) : otherwise;
 }
 
-// What became of the rows of one table.
+// The rows of one table by what became of them.
 struct Count {
   std::size_t rows = 0, asked = 0, equal = 0;
   std::map<std::string, std::size_t> in_words;  // by reason

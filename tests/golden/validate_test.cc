@@ -122,7 +122,7 @@ TEST_F(Validate, CsvHasAKeyForEveryRow) {
   EXPECT_THAT(csv, HasSubstr(one.substr(end)));
 }
 
-// What a user's own question is answered with: constants that no row was left out of.
+// A user's own question is answered with constants that no row was left out of.
 TEST_F(Validate, CommittedConstantsAreInSampleAndAnswerTheQuestions) {
   const Result table = run_program(network() + "--committed");
   ASSERT_EQ(table.code, 0) << table.err;

@@ -103,8 +103,8 @@ class KernelFamily {
   // it was measured, so that operands which fit stay in the L2; in a step of an engine the weights
   // come from memory. NoData: the GPU cannot compute the op.
   virtual KernelPoint point(const Op& op, const KernelGpu& gpu, bool warm) const = 0;
-  // False if `warm` changes nothing, which saves asking twice. A family whose point() looks at parts
-  // of the operands, which may stay in the L2 where all of them do not, has one of its own.
+  // False if `warm` changes nothing, which saves asking twice. A family has one of its own if its
+  // point() looks at parts of the operands, which may stay in the L2 where all of them do not.
   virtual bool warm_differs(const Op& op, const KernelGpu& gpu) const;
 
   // The part of KernelPoint::base that is no work: filling the GPU with blocks and draining it.

@@ -55,8 +55,9 @@ std::vector<std::string> model_ids(const Bundle& bundle = Bundle());
 // The model called `name`: a bundled id or alias of a model or a variant (case and '_' against '-'
 // do not matter), or the path of a config.json, of the hf_quant_config.json beside it, or of the
 // directory that holds it. A name of the catalog wins over a file of that name; write ./name for
-// the file. A name that begins with '{' is the text of a config.json itself. Only the file asked for is parsed, and the lists of variants and models if the name is
-// no id. InputError names the nearest model; a file above 16 MiB is refused unread.
+// the file. A name that begins with '{' is the text of a config.json itself. Only the file asked
+// for is parsed, and the lists of variants and models if the name is no id. InputError names the
+// nearest model; a file above 16 MiB is refused unread.
 Architecture load_model(std::string_view name, const Bundle& bundle = Bundle());
 
 }  // namespace orrery

@@ -1,6 +1,6 @@
 // The question: model + hardware + parallelism + precision + engine + workload, as one document.
 //
-//   model: llama-3-70b              # bundled id, Hugging Face id, path to a config.json, or its text
+//   model: llama-3-70b            # bundled id, Hugging Face id, path to a config.json or its text
 //   hardware: {gpu: h100-sxm}
 //   parallel: {tp: 8}
 //   engine: {profile: vllm}

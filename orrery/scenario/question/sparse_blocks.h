@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "orrery/workload/ops/sparse_attention.h"
+#include "orrery/workload/ops/op.h"
 
 namespace orrery {
 

@@ -76,7 +76,7 @@ std::string asked(const TrainingMemoryRow& row, TrainingScenarios& scenarios) {
   const bool fused = row.row.compiled || training_stack(row.row.stack.name).memory.fused;
   if (row.stack.fused != fused)
     return words_of(row.row) + ": its fused kernels are no key of training";
-  return scenarios.question(row.row);
+  return scenarios.memory_question(row.row);
 }
 
 struct Fit {

@@ -69,8 +69,9 @@ struct FitChances {
 };
 FitChances fit_chances(const std::vector<TrainingMemoryRow>& rows, const LeftOutMemory& left_out);
 
-// Every row predicted by a fit without its source, or by the committed constants. `by`: table (training_memory, or
-// training_memory_undescribed), metric (memory_gb), source. `table`: only this one; empty: both.
+// Every row predicted by a fit without its source, or by the committed constants. `by`: table
+// (training_memory, or training_memory_undescribed), metric (memory_gb), source. `table`: only this
+// one; empty: both.
 ValidationReport validate_training_memory(const std::filesystem::path& dir,
                                           const std::string& table, const Bundle& bundle,
                                           ConstantsChoice constants = ConstantsChoice::kLeftOut);

@@ -118,7 +118,7 @@ bool same_layers(const LayerStack& a, const LayerStack& b) {
   return layers_of(a) == layers_of(b) && a.runs() == b.runs();
 }
 
-// Of the ways to know a place, those with weights of their own.
+// The ways to know a place that have weights of their own; the others are one.
 Position weighed(Position position) {
   return position == Position::kLearned || position == Position::kRelative ? position
                                                                            : Position::kNone;

@@ -12,7 +12,7 @@
 namespace orrery {
 namespace {
 
-// What a node is, whatever it is called.
+// The facts of a node without its names.
 std::string resolved(NodeType node) {
   node.id.clear();
   Fields fields;

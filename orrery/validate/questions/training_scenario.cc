@@ -125,14 +125,14 @@ const std::string& TrainingScenarios::name_of(const Architecture& model) {
   return at->second = model_config(model).value_or("");
 }
 
-std::string TrainingScenarios::written(const TrainingRow& row) {
+std::string TrainingScenarios::written(const TrainingRow& row, bool of_time) {
   const std::string& model = name_of(row.model);
   if (model.empty())
     throw NoData("the table describes a model that no config.json here is read as");
   const auto node = node_name(catalog_, catalog_.gpu(row.gpu), row.node, row.gpus);
-  if (!node) throw NoData("no file of the catalog describes its nodes");
+  if (!node && of_time) throw NoData("no file of the catalog describes its nodes");
   Json hardware = {{"gpu", row.gpu}};
-  if (!node->empty()) hardware["node"] = *node;
+  if (node && !node->empty()) hardware["node"] = *node;
   const Json document = {
       {"model", model}, {"hardware", hardware}, {"training", keys_of(question_of(row))}};
   const std::string text = document.dump();
@@ -140,9 +140,9 @@ std::string TrainingScenarios::written(const TrainingRow& row) {
   return text;
 }
 
-std::string TrainingScenarios::question(const TrainingRow& row) {
+std::string TrainingScenarios::asked(const TrainingRow& row, bool of_time) {
   try {
-    return written(row);
+    return written(row, of_time);
   } catch (const std::runtime_error& e) {
     return fmt::format("{}: {}", words_of(row), e.what());
   }

@@ -21,13 +21,16 @@ class TrainingScenarios {
   // The scenario whose answer is the prediction of the row, on one line; else the row's words and
   // the reason why no scenario asks for it. A scenario is read back and its job compared with the
   // row's before it is returned.
-  std::string question(const TrainingRow& row);
+  std::string question(const TrainingRow& row) { return asked(row, true); }
+  // The same about the row's memory, which is that of a rank on any node.
+  std::string memory_question(const TrainingRow& row) { return asked(row, false); }
 
  private:
   // The value of `model` that means the model: a name of the catalog, or the text of a config.json;
   // empty: there is neither.
   const std::string& name_of(const Architecture& model);
-  std::string written(const TrainingRow& row);  // NoData: the reason
+  std::string asked(const TrainingRow& row, bool of_time);
+  std::string written(const TrainingRow& row, bool of_time);  // NoData: the reason
 
   const Bundle& bundle_;
   Catalog catalog_;

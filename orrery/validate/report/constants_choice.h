@@ -1,4 +1,4 @@
-// Which constants predict the rows of a validation.
+// The choice of the constants that predict the rows of a validation.
 #pragma once
 
 namespace orrery {

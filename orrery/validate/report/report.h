@@ -89,10 +89,11 @@ struct ErrorReport {
 // vendor, seen). Predictors are pooled one by one.
 ErrorReport grouped(const ValidationReport& report);
 
-// {"area", "note", "rows", "refused": [{"row", "why"}], "skipped": ["..."], "pooled": G, "others": [{"by":
-// {"predictor"}, ...G}], "groups": [{"by": {...}, ...G}]}. "rows" counts orrery's own, as "pooled"
-// does; "note", "skipped" and "others" are there where they are not empty. Where many rows are refused for
-// one reason the entry has "rows", and where the roofline is known G has "roofline_mape".
+// {"area", "note", "rows", "refused": [{"row", "why"}], "skipped": ["..."], "pooled": G, "others":
+// [{"by": {"predictor"}, ...G}], "groups": [{"by": {...}, ...G}]}. "rows" counts orrery's own, as
+// "pooled" does; "note", "skipped" and "others" are there where they are not empty. Where many rows
+// are refused for one reason the entry has "rows", and where the roofline is known G has
+// "roofline_mape".
 nlohmann::ordered_json to_json(const ErrorReport& report);
 nlohmann::ordered_json to_json(const ValidationReport& report);
 
@@ -105,8 +106,9 @@ nlohmann::ordered_json to_json_with_rows(const ValidationReport& report);
 std::string to_markdown(const ErrorReport& report);
 
 // Rows as csv: key, the keys of `by` in `names`, row, measured, predicted, the ends of both
-// intervals, tier, question (`what`) and the metric of its answer. Measured and predicted values are the shortest numbers that read back as the
-// same double; the ends of intervals have six digits, except where an interval has no width.
+// intervals, tier, question (`what`) and the metric of its answer. Measured and predicted values
+// are the shortest numbers that read back as the same double; the ends of intervals have six
+// digits, except where an interval has no width.
 //
 // The key names a row in every build that reads the same tables:
 // "area/table/metric/predictor/place". The place is `row` up to the first blank
