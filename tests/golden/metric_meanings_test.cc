@@ -57,7 +57,7 @@ workload: {batch: 1, isl: 128, osl: 16}
     R"(
 model: mixtral-8x7b
 hardware: {gpu: h100-sxm}
-training: {gpus: 64, tp: 4, ep: 8, seq: 8192, global_batch: 16}
+training: {gpus: 64, tp: 4, ep: 8, seq: 8192, global_batch: 16, offload_optimizer: true}
 )",
     R"(
 hardware: {gpu: h100-sxm}

@@ -160,6 +160,29 @@ TEST(ChanceLaw, RunsFactorIsThatOfDrawnGpus) {
   }
 }
 
+// Another rank may be a straggler: no job is faster for it, nor for ranks that differ more.
+TEST(ChanceLaw, AnotherStragglerNeverSpeedsUp) {
+  double before_sigma = 0;
+  for (const double sigma : {0.0, 0.01, 0.03, 0.1}) {
+    double before = 0;
+    for (std::int64_t ranks = 1; ranks <= 1 << 17; ranks *= 2) {
+      const double now = slowest_mean(ranks, sigma);
+      EXPECT_GE(now, before) << ranks << " ranks, " << sigma;
+      before = now;
+    }
+    EXPECT_GE(before, before_sigma);
+    before_sigma = before;
+  }
+  ChanceQuestion q;
+  q.iteration = Seconds(3), q.iterations = 1000, q.variability = {0.03, 0.02}, q.draws = 500;
+  Seconds before;
+  for (q.gpus = 8; q.gpus <= 8192; q.gpus *= 4) {
+    const Seconds now = training_chance(q).total.mean;
+    EXPECT_GT(now, before) << q.gpus;
+    before = now;
+  }
+}
+
 TEST(ChanceLaw, ExpectedRunIsTheMeanOfTheJob) {
   ChanceQuestion q;
   q.iteration = Seconds(3);

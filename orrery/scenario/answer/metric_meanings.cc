@@ -164,6 +164,7 @@ constexpr MetricMeaning kMeanings[] = {
     {"activations", kTrain,
      "memory of the tensors that the backward pass needs from the forward pass"},
     {"fits", kTrain, "chance that the job fits, from the scatter of measured memory"},
+    {"host_memory", kTrain, "memory of a node's hosts for what is offloaded or paged to them"},
     {"trained_parameters", kTrain, "parameters that the optimizer updates"},
     {"max_micro_batch", kTrain, "the largest micro-batch that fits"},
     {"peak_micro_batches", kTrain,

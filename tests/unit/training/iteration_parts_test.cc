@@ -131,7 +131,8 @@ TEST(IterationParts, ZeroTwoScattersTheGradientsOfEveryMicroBatch) {
 
 // On a rack of GB200, flex sends a token once to each rank that has experts of it, as fast as an
 // all-to-all: never longer than a copy for each expert (NVIDIA publishes 943 TFLOP/s for
-// DeepSeek-V3 with HybridEP, 829 with DeepEP). On nodes of eight H100 the kernels of DeepEP run instead.
+// DeepSeek-V3 with HybridEP, 829 with DeepEP). On nodes of eight H100 the kernels of DeepEP run
+// instead.
 TEST(IterationParts, FlexOnARackIsNoSlowerThanAllToAll) {
   const Architecture model = load_model("deepseek-v3", Bundle());
   TrainingJob j = job_of(1, 1, 1, 1, 256);
