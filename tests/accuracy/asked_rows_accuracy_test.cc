@@ -24,7 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using Validate = ValidationReport (*)(const fs::path&, const std::string&, const Bundle&);
+using Validate = ValidationReport (*)(const fs::path&, const std::string&, const Bundle&,
+                                      ConstantsChoice);
 
 class AskedRows : public testing::Test {
  protected:
@@ -68,9 +69,8 @@ class AskedRows : public testing::Test {
                     const std::map<std::string, std::string>& metrics) const {
     // Rows are judged by constants fitted without them, which no command line has. They are asked
     // here by the constants as they are.
-    const Bundle bundle =
-        Bundle().replacing("engines/folds", {}).replacing("engines/group-folds", {});
-    const ValidationReport report = validate(dir_, table, bundle);
+    const Bundle bundle;
+    const ValidationReport report = validate(dir_, table, bundle, ConstantsChoice::kCommitted);
     Runner runner(bundle);
     std::size_t asked_rows = 0;
     for (const ValidationRow& row : report.rows) {
@@ -141,9 +141,9 @@ TEST_F(AskedRows, RequestsAtARate) {
 // and are in words. Baselines repeat the question.
 TEST_F(AskedRows, Collectives) {
   sample("network/measured.csv", 1500);
-  const auto orrery_alone = [](const fs::path& dir, const std::string& table,
-                               const Bundle& bundle) {
-    ValidationReport report = validate_network(dir, table, bundle);
+  const auto orrery_alone = [](const fs::path& dir, const std::string& table, const Bundle& bundle,
+                               ConstantsChoice constants) {
+    ValidationReport report = validate_network(dir, table, bundle, constants);
     std::erase_if(report.rows, [](const ValidationRow& r) { return r.by.at("table") != "orrery"; });
     return report;
   };
