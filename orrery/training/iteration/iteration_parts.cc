@@ -234,10 +234,7 @@ ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stac
             parts.flops += op.count * flops(op.op);
             double& most = parts.of_peak[at(op.cost)][at(op.pass)];
             if (call.value > Seconds(0)) most = std::max(most, kernel->compute / call.value);
-            // Releases of 2025 and later fuse the kernels around routed experts
-            // (moe_permute_fusion, moe_router_fusion), which then move less than is counted.
-            if (op.part != Part::kMoe)
-              moved[at(op.cost)][at(op.pass)] += op.count * std::min(kernel->memory, call.value);
+            moved[at(op.cost)][at(op.pass)] += op.count * std::min(kernel->memory, call.value);
           }
           whole.shared[at(op.cost)] += time.value() * call.shared;
           own_squared[at(op.cost)] += std::pow(time.value() * call.own, 2);
