@@ -30,7 +30,8 @@ constexpr double kAnalyticalShared = 0.20, kAnalyticalOwn = 0.40;
 constexpr double kOtherTree = 0.8;
 // The same for another server with a GPU that was measured on one server. The root mean square of
 // ln(measured / predicted without the server's rows), from 1 MiB on: L40S of NVIDIA 0.71 and 0.34
-// on 4 and 8 ranks (docs/network.md), RTX PRO 6000 0.40, 0.11 and 0.07 on 2, 4 and 8, H100 0.09 on 4.
+// on 4 and 8 ranks (docs/network.md), RTX PRO 6000 0.40, 0.11 and 0.07 on 2, 4 and 8, H100 0.09 on
+// 4.
 constexpr double kOtherServer = 0.35;
 
 // Errors across nodes on a network without a file or substitute: about those of the fit on networks
@@ -285,9 +286,9 @@ CurveNetwork::Choice CurveNetwork::inside(const Collective& c, const GroupLink& 
     Choice choice{best.time, best.algorithm, error, origin_of(known, *link.fabric)};
     if (best.curve->rows == 0) choice.origin = std::max(choice.origin, Origin::kTransferred);
     if (has_other_tree(*link.fabric)) {
-      choice.error = root_of_squares(error, kOtherTree);
+      choice.shared = kOtherTree;
     } else if (link.fabric->kind == FabricKind::kBus) {
-      choice.error = root_of_squares(error, kOtherServer);
+      choice.shared = kOtherServer;
     } else if (choice.origin >= Origin::kTransferred) {
       choice.shared = unseen_.other_fabric[size], choice.error = 0;
     } else if (!known.constants.was_measured_on(cluster_.gpu().id)) {

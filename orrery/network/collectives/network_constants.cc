@@ -252,8 +252,8 @@ ConstantsMatch match_constants(const std::vector<FabricConstants>& all, const Fa
           best == nullptr ? Origin::kAnalytical : std::max(best->origin, Origin::kTransferred)};
 }
 
-// Most of the bus that a ring with bridged neighbours reaches: headers and flow control take some of
-// every wire.
+// Most of the bus that a ring with bridged neighbours reaches: headers and flow control take some
+// of every wire.
 constexpr double kMostBridged = 0.97;
 
 CurveChoice fastest(const std::vector<FittedCurve>& curves, std::string_view stack,

@@ -120,10 +120,10 @@ struct CurveChoice {
 };
 // The fastest curve for a collective, among those of `stack` and of the library. Where neighbours
 // have bridges, a ring takes the bus for one hop in `bridged`. What limits all hops together (root
-// ports, the link between sockets) then lets each be faster by that factor, up to the wire. The frameworks'
-// own all-reduces exist for 2, 4, 6 and 8 ranks with peer-to-peer access. A send without a curve
-// has the constants of the all-to-all; any other collective without one those of the ring
-// all-reduce. `only`: restricts the choice to this algorithm.
+// ports, the link between sockets) then lets each be faster by that factor, up to the wire. The
+// frameworks' own all-reduces exist for 2, 4, 6 and 8 ranks with peer-to-peer access. A send
+// without a curve has start and bandwidth of the all-to-all; any other collective without one those
+// of the ring all-reduce. `only`: restricts the choice to this algorithm.
 CurveChoice fastest(const std::vector<FittedCurve>& curves, std::string_view stack,
                     const FabricCollective& collective,
                     std::optional<CollectiveAlgorithm> only = {});

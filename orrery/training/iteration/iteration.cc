@@ -263,14 +263,19 @@ IterationParts with_wires(IterationParts parts, double factor) {
 
 double network_error(const IterationParts& parts, const IterationTime& time,
                      const TrainingConstants& k, const TrainingJob& job) {
-  double squared = 0;
-  for (const TrainingCost c : kCollectiveCosts) squared += squared_error(parts, time, at(c));
+  // The collectives of one network err together.
+  double together = 0, squared = 0;
+  for (const TrainingCost cost : kCollectiveCosts) {
+    const double share = time.work[at(cost)] / time.total;
+    together += share * std::expm1(parts.shared[at(cost)]);
+    squared += std::pow(share * std::expm1(parts.own[at(cost)]), 2);
+  }
   if (const double sigma = std::hypot(parts.wires_shared, parts.wires_own); sigma > 0) {
     const Seconds usual = iteration_time(parts, k, job).total;
     const Seconds slow = iteration_time(with_wires(parts, std::exp(sigma)), k, job).total;
-    squared += std::pow((slow - usual) / time.total, 2);
+    together += (slow - usual) / time.total;
   }
-  return std::sqrt(squared);
+  return std::hypot(together, std::sqrt(squared));
 }
 
 Estimate<Seconds> iteration_estimate(const IterationParts& parts, const IterationTime& time,
