@@ -82,8 +82,8 @@ TEST(NetworkAccuracy, GroupsLeftOut) {
     std::size_t rows;
   };
   const std::map<std::string, Limits> limits = {{"below 1 MiB", {12.5, 2400}},
-                                                {"1 to 128 MiB", {15.5, 1700}},
-                                                {"128 MiB and more", {6, 650}}};
+                                                {"1 to 128 MiB", {12, 1700}},
+                                                {"128 MiB and more", {5.5, 650}}};
   ValidationReport report = validate_network(data_folder(), "", Bundle());
   std::erase_if(report.rows,
                 [](const ValidationRow& r) { return r.by.at("table") != "orrery left out"; });

@@ -286,7 +286,8 @@ CurveNetwork::Choice CurveNetwork::inside(const Collective& c, const GroupLink& 
     Choice choice{best.time, best.algorithm, error, origin_of(known, *link.fabric)};
     if (best.curve->rows == 0) choice.origin = std::max(choice.origin, Origin::kTransferred);
     if (has_other_tree(*link.fabric)) {
-      choice.shared = kOtherTree;
+      // Trees differ in their bandwidth; small messages err as on any fabric that was not measured.
+      choice.shared = size == 0 ? unseen_.other_fabric[size] : kOtherTree;
     } else if (link.fabric->kind == FabricKind::kBus) {
       choice.shared = kOtherServer;
     } else if (choice.origin >= Origin::kTransferred) {
