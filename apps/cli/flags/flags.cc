@@ -91,6 +91,8 @@ std::string type_name(const Field& f) {
     case Field::Type::kList:
       if (f.unit() == "links") return "LINKS";
       if (f.unit() == "bytes") return "SIZES";
+      if (f.unit() == "names") return "NAMES";
+      if (f.unit() == "pools") return "POOLS";
       return f.is_repeated() ? "CLASS=FACTOR" : "N[,N|N-N*2...]";
     case Field::Type::kInt:
       return "N";

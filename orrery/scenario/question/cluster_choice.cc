@@ -94,21 +94,23 @@ void declare(Fields& f, ClusterChoice& c) {
               "interval at which the router learns the loads of the replicas; 0 s: it always knows "
               "them");
         g.custom(
-            "pools", Field::Type::kList,
-            [&c](const Node& n) {
-              c.pools.clear();
-              const std::vector<Node> items = n.is_list() ? n.items() : std::vector<Node>{n};
-              for (const Node& item : items) {
-                for (std::size_t at = 0; at <= item.text().size();) {  // flags: separated by commas
-                  const std::size_t next = std::min(item.text().find(',', at), item.text().size());
-                  c.pools.push_back(item.text().substr(at, next - at));
-                  at = next + 1;
-                }
-              }
-              for (const std::string& pool : c.pools) check_pool(scalar_node(pool, n.where()));
-            },
-            [&c] { return nlohmann::ordered_json(c.pools); },
-            "further engines behind the same router: 2*a100-80g-sxm:tp4 (docs/serving.md)");
+             "pools", Field::Type::kList,
+             [&c](const Node& n) {
+               c.pools.clear();
+               const std::vector<Node> items = n.is_list() ? n.items() : std::vector<Node>{n};
+               for (const Node& item : items) {
+                 for (std::size_t at = 0;
+                      at <= item.text().size();) {  // flags: separated by commas
+                   const std::size_t next = std::min(item.text().find(',', at), item.text().size());
+                   c.pools.push_back(item.text().substr(at, next - at));
+                   at = next + 1;
+                 }
+               }
+               for (const std::string& pool : c.pools) check_pool(scalar_node(pool, n.where()));
+             },
+             [&c] { return nlohmann::ordered_json(c.pools); },
+             "further engines behind the same router: 2*a100-80g-sxm:tp4 (docs/serving.md)")
+            .unit("pools");
       },
       "replicas and their router");
   f.group(

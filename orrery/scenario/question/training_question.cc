@@ -181,9 +181,11 @@ std::vector<RecomputeModule> read_modules(const Node& n) {
   std::vector<RecomputeModule> modules;
   for (const std::string& name : read_names(n)) {
     const auto found = std::find(kRecomputeModules.begin(), kRecomputeModules.end(), name);
-    if (found == kRecomputeModules.end())
-      n.fail(
-          fmt::format("unknown module '{}'; known: {}", name, fmt::join(kRecomputeModules, ", ")));
+    if (found == kRecomputeModules.end()) {
+      const std::vector<std::string> known(kRecomputeModules.begin(), kRecomputeModules.end());
+      n.fail(fmt::format("unknown module '{}'{}; known: {}", name, did_you_mean(name, known),
+                         fmt::join(known, ", ")));
+    }
     modules.push_back(static_cast<RecomputeModule>(found - kRecomputeModules.begin()));
   }
   return modules;
@@ -210,6 +212,7 @@ void declare_job(Fields& f, TrainingQuestion& q) {
        "recompute selective: modules that are computed again: core_attn, mlp, moe, moe_act, "
        "layernorm, mla_up_proj, products (torchtitan's selective: every second product and all "
        "elementwise kernels); empty: what the stack recomputes by itself")
+      .unit("names")
       .needs("training.recompute selective", [&q] { return q.recompute == "selective"; });
   f.add_enum("optimizer", j.optimizer, {"adam", "sgd", "adafactor", "muon"}, "the optimizer")
       .spelled("adamw", "adam");
@@ -219,6 +222,7 @@ void declare_job(Fields& f, TrainingQuestion& q) {
        "lora_targets", Field::Type::kList, [&j](const Node& n) { j.lora_targets = read_names(n); },
        [&j] { return nlohmann::ordered_json(j.lora_targets); },
        "adapted projections: q, k, v, o, gate, up, down")
+      .unit("names")
       .needs(kTuning, adapted);
   f.add("adapter_format", j.adapter_format,
         "number format of adapters and their gradients, without a master copy: bf16, fp16 or fp32 "
