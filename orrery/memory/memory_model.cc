@@ -115,8 +115,23 @@ MemoryBreakdown MemoryModel::stage_load(int stage, std::int64_t sequences,
   m.graphs = memory_.graphs;
   m.context = memory_.context;
   m.capacity = capacity_;
-  m.reserve = capacity_ * (1 - memory_.utilization);
+  m.reserve = reserved(m);
   return m;
+}
+
+Bytes MemoryModel::reserved(const MemoryBreakdown& m) const {
+  using ShareOf = EngineProfile::Memory::ShareOf;
+  const double rest = 1 - memory_.utilization;
+  switch (memory_.share_of) {
+    case ShareOf::kStatic:
+      return std::max(Bytes(0),
+                      (capacity_ - m.context) * rest - (m.activations + m.workspace + m.graphs));
+    case ShareOf::kFree:
+      return std::max(Bytes(0), capacity_ - (m.total() - m.kv_cache)) * rest;
+    case ShareOf::kDevice:
+      break;
+  }
+  return capacity_ * rest;
 }
 
 MemoryBreakdown MemoryModel::load(std::int64_t sequences, std::int64_t tokens,

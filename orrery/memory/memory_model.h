@@ -14,7 +14,10 @@
 //                batch, at most max_num_batched_tokens tokens
 //   workspace, graphs, context   constants of the engine (orrery/workload/plan/engine.h); the
 //                workspace includes the buffers of DeepEP (expert_buffers.h)
-//   reserve      capacity * (1 - utilization): memory that the engine leaves unused
+//   reserve      memory that the engine leaves unused, by what its utilization is a share of
+//                (EngineProfile::Memory::ShareOf): capacity * (1 - utilization); that of the memory
+//                beside the context, less activations, workspace and graphs; or that of what all
+//                but the KV cache leave free
 //
 // `capacity` is the total that the driver reports (Gpu::memory.usable), a little less than the size
 // in the data sheet. The stage with the least free memory decides.
@@ -108,6 +111,7 @@ class MemoryModel {
 
  private:
   MemoryBreakdown stage_load(int stage, std::int64_t sequences, std::int64_t tokens) const;
+  Bytes reserved(const MemoryBreakdown& load) const;
   Bytes stage_block(int stage) const;
   // KV cache and state of one sequence.
   Bytes stage_sequence(int stage, std::int64_t tokens) const;

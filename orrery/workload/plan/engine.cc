@@ -181,6 +181,11 @@ void declare(Fields& f, EngineProfile& e) {
         g.add("utilization", m.utilization, "share of device memory the engine may fill")
             .alias("gpu_memory_utilization")
             .range(0.05, 1);
+        g.add_enum("share_of", m.share_of, {"device", "static", "free"},
+                   "what utilization is a share of: all memory of the device; memory for weights "
+                   "and KV cache alone (SGLang's mem_fraction_static); or the memory that weights "
+                   "and activations leave to the KV cache (TensorRT-LLM's "
+                   "free_gpu_memory_fraction)");
         g.add("paged", m.paged,
               "KV cache in blocks; false: the longest length reserved for each sequence");
         g.add("block_size", m.block_size, "tokens of a KV block").unit("tokens").range(1, 4096);

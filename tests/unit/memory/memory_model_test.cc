@@ -41,6 +41,30 @@ TEST(MemoryModel, BlocksOfARealEngine) {
   EXPECT_NEAR(static_cast<double>(m.kv_blocks()), 2588, 0.05 * 2588);
 }
 
+// Each engine's own arithmetic: vLLM's share covers everything, SGLang's weights and KV cache of
+// what is free at its start, TensorRT-LLM's the KV cache of what is left at the end.
+TEST(MemoryModel, TheShareIsOfWhatTheEngineSays) {
+  using ShareOf = EngineProfile::Memory::ShareOf;
+  const auto full = [](ShareOf share_of, double utilization) {
+    EngineProfile e = vllm_on_small_gpu();
+    e.memory.share_of = share_of;
+    e.memory.utilization = utilization;
+    e.memory.graphs = gigabytes(1);
+    return MemoryModel(load_model("llama-3.1-8b"), {}, {}, e, Catalog().gpu("h100-sxm")).full();
+  };
+  const auto pool = [&](ShareOf share_of) { return full(share_of, 0.8).kv_cache / gigabytes(1); };
+  const MemoryBreakdown m = full(ShareOf::kDevice, 0.8);
+  const double capacity = m.capacity / gigabytes(1), weights = m.weights / gigabytes(1),
+               context = m.context / gigabytes(1),
+               rest = (m.activations + m.workspace + m.graphs) / gigabytes(1);
+  EXPECT_NEAR(pool(ShareOf::kDevice), 0.8 * capacity - weights - context - rest, 1e-9);
+  EXPECT_NEAR(pool(ShareOf::kStatic), 0.8 * (capacity - context) - weights, 1e-9);
+  EXPECT_NEAR(pool(ShareOf::kFree), 0.8 * (capacity - weights - context - rest), 1e-9);
+  // Activations that the rest does not hold take from the KV cache.
+  EXPECT_NEAR(full(ShareOf::kStatic, 1).kv_cache / gigabytes(1),
+              capacity - weights - context - rest, 1e-9);
+}
+
 TEST(MemoryModel, ActivationsByHand) {
   // 2048 tokens: 2 * 4096 + 3 * 14336 elements of 2 bytes; 256 sequences: 2048 * 4096 * 2 + 256 *
   // 128256 * 6 bytes.
