@@ -123,7 +123,7 @@ Bytes MemoryModel::reserved(const MemoryBreakdown& m) const {
   using ShareOf = EngineProfile::Memory::ShareOf;
   const double rest = 1 - memory_.utilization;
   switch (memory_.share_of) {
-    case ShareOf::kStatic:
+    case ShareOf::kWeightsAndKv:
       return std::max(Bytes(0),
                       (capacity_ - m.context) * rest - (m.activations + m.workspace + m.graphs));
     case ShareOf::kFree:

@@ -181,7 +181,7 @@ void declare(Fields& f, EngineProfile& e) {
         g.add("utilization", m.utilization, "share of device memory the engine may fill")
             .alias("gpu_memory_utilization")
             .range(0.05, 1);
-        g.add_enum("share_of", m.share_of, {"device", "static", "free"},
+        g.add_enum("share_of", m.share_of, {"device", "weights-and-kv", "free"},
                    "what utilization is a share of: all memory of the device; memory for weights "
                    "and KV cache alone (SGLang's mem_fraction_static); or the memory that weights "
                    "and activations leave to the KV cache (TensorRT-LLM's "

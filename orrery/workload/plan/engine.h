@@ -170,13 +170,13 @@ struct EngineProfile {
 
   struct Memory {
     double utilization = 0.9;  // share of the memory that the engine may fill, 0 to 1
-    // What `utilization` is a share of.
-    //   kDevice  all memory of the device, for everything (vLLM's gpu_memory_utilization)
-    //   kStatic  memory that is free before the weights are loaded, for weights and KV cache;
-    //            activations and graphs are in the rest (SGLang's mem_fraction_static)
-    //   kFree    memory that weights, activations and graphs leave free, for the KV cache
-    //            (TensorRT-LLM's free_gpu_memory_fraction)
-    enum class ShareOf { kDevice, kStatic, kFree } share_of = ShareOf::kDevice;
+    // The memory that `utilization` is a share of:
+    //   kDevice        all memory of the device, for everything (vLLM's gpu_memory_utilization)
+    //   kWeightsAndKv  memory that is free before the weights are loaded, for weights and KV cache;
+    //                  activations and graphs are in the rest (SGLang's mem_fraction_static)
+    //   kFree          memory that weights, activations and graphs leave free, for the KV cache
+    //                  (TensorRT-LLM's free_gpu_memory_fraction)
+    enum class ShareOf { kDevice, kWeightsAndKv, kFree } share_of = ShareOf::kDevice;
     bool paged = true;
     std::int64_t block_size = 16;  // tokens
     // KV blocks of layers with a sliding window are freed once they are outside of it

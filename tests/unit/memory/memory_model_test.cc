@@ -58,10 +58,10 @@ TEST(MemoryModel, TheShareIsOfWhatTheEngineSays) {
                context = m.context / gigabytes(1),
                rest = (m.activations + m.workspace + m.graphs) / gigabytes(1);
   EXPECT_NEAR(pool(ShareOf::kDevice), 0.8 * capacity - weights - context - rest, 1e-9);
-  EXPECT_NEAR(pool(ShareOf::kStatic), 0.8 * (capacity - context) - weights, 1e-9);
+  EXPECT_NEAR(pool(ShareOf::kWeightsAndKv), 0.8 * (capacity - context) - weights, 1e-9);
   EXPECT_NEAR(pool(ShareOf::kFree), 0.8 * (capacity - weights - context - rest), 1e-9);
   // Activations that the rest does not hold take from the KV cache.
-  EXPECT_NEAR(full(ShareOf::kStatic, 1).kv_cache / gigabytes(1),
+  EXPECT_NEAR(full(ShareOf::kWeightsAndKv, 1).kv_cache / gigabytes(1),
               capacity - weights - context - rest, 1e-9);
 }
 
