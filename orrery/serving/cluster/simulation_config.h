@@ -53,9 +53,9 @@ struct SimulationResult {
   std::vector<std::size_t> pool_of;
   // Time until `end` in which the engines of each pool were not off, summed over them.
   std::vector<Seconds> engine_times;
-  Seconds gpu_time;                       // of the GPUs of these engines, in all pools
-  std::int64_t most_engines = 0;          // most engines present at once
-  std::int64_t starts = 0, failures = 0;  // of engines, after time 0
+  Seconds gpu_time;                                    // of the GPUs of these engines, in all pools
+  std::int64_t most_engines = 0;                       // most engines present at once
+  std::int64_t starts = 0, failures = 0;               // of engines, after time 0
   std::int64_t transfers = 0, transferred_tokens = 0;  // KV caches moved between engines
   Seconds link_time;  // sum of the durations of transfers without waiting
   ReplicaCounts total() const;
