@@ -9,19 +9,6 @@
 namespace orrery {
 namespace {
 
-// A transfer takes 1 ms a token.
-SimulationConfig apart(std::int64_t prefill = 1, std::int64_t decode = 1) {
-  SimulationConfig c = plain_service();
-  c.replica.role = Role::kPrefill;
-  c.replicas = prefill;
-  PoolConfig d = plain_service();
-  d.replica.role = Role::kDecode;
-  d.replicas = decode;
-  c.others = {d};
-  c.transfer.time = [](std::int64_t tokens) { return ms(tokens); };
-  return c;
-}
-
 SimulationResult run(const SimulationConfig& config, std::vector<Request> requests) {
   PlainTimer timer;
   return simulate(config, load_of(std::move(requests)), timer);
@@ -30,7 +17,7 @@ SimulationResult run(const SimulationConfig& config, std::vector<Request> reques
 // Where nothing fails, the prompt is computed at 26 ms, its KV cache has moved at 42, and the last
 // of three tokens is made at 62.
 SimulationConfig failing(std::vector<SimTime> at) {
-  SimulationConfig c = apart();
+  SimulationConfig c = disaggregated_service();
   c.failures.at = std::move(at);
   c.failures.restart = ms(100);
   return c;
@@ -95,14 +82,13 @@ TEST(DisaggregatedFailures, NoFailureLosesARequestOrABlock) {
   std::vector<Request> requests;
   for (int i = 0; i < 300; ++i) requests.push_back(request_at(ms(7 * i), 1 + i % 60, 1 + i % 37));
   for (const std::uint64_t seed : {1u, 2u, 3u, 4u, 5u, 6u}) {
-    SimulationConfig c = apart(2, 3);
+    SimulationConfig c = disaggregated_service(2, 3);
     c.seed = seed;
     c.replica.kv_blocks = 5;
     c.others[0].replica.kv_blocks = 8;
     c.replica.async = c.others[0].replica.async = seed % 2 == 0;
     c.replica.prefix_caching = c.others[0].replica.prefix_caching = seed % 3 == 0;
     c.transfer.layerwise = seed % 2 == 0;
-    c.transfer.layers = 4;
     c.failures.mean_time = milliseconds(900);
     c.failures.restart = ms(130);
     const SimulationResult r = run(c, requests);
@@ -131,7 +117,7 @@ Autoscale scaled(double target, std::int64_t most) {
 }
 
 TEST(DisaggregatedScaling, EachPoolGrowsWithItsOwnRequests) {
-  SimulationConfig c = apart();
+  SimulationConfig c = disaggregated_service();
   c.autoscale = scaled(100, 1);
   c.decode_autoscale = scaled(2, 3);
   // All prompts are computed at 10 + 6 * 4 ms; six decodes want three engines at 60. Prompts that
@@ -152,7 +138,7 @@ TEST(DisaggregatedScaling, EachPoolGrowsWithItsOwnRequests) {
 // The second prompt is computed at 26 ms and leaves for the other pool from 52 to 68, when the
 // first request has ended there. Its engine may go only then, though it has no requests at 30.
 TEST(DisaggregatedScaling, AnEngineStaysUntilItsPromptsHaveLeft) {
-  SimulationConfig c = apart(2, 1);
+  SimulationConfig c = disaggregated_service(2, 1);
   c.others[0].replica.kv_blocks = 2;
   c.autoscale = scaled(10, 2);
   c.decode_autoscale = scaled(10, 1);
@@ -173,7 +159,7 @@ TEST(DisaggregatedScaling, PoolsThatServeTogetherAreRefused) {
 // The prompts are computed at 26 and 52 ms and have moved at 42 and 68. The first makes four more
 // tokens until 82; the second can join the step from 72 on.
 TEST(DisaggregatedTechniques, AnAdapterWithoutASlotWaits) {
-  SimulationConfig c = apart();
+  SimulationConfig c = disaggregated_service();
   Request first = request_at({}, 16, 5), second = request_at({}, 16, 3);
   first.adapter = 0;
   second.adapter = 1;
@@ -188,7 +174,7 @@ TEST(DisaggregatedTechniques, AnAdapterWithoutASlotWaits) {
 
 // Memory of eight blocks: an adapter takes three, a prompt and its first tokens two.
 TEST(DisaggregatedTechniques, AnAdapterInThePoolTakesItsBlocks) {
-  SimulationConfig c = apart();
+  SimulationConfig c = disaggregated_service();
   ReplicaConfig& d = c.others[0].replica;
   d.kv_blocks = 8;
   d.kv.adapter_blocks = 3;
@@ -206,7 +192,7 @@ TEST(DisaggregatedTechniques, AnAdapterInThePoolTakesItsBlocks) {
 
 // The first token comes with the prompt, the second from a step without drafts, then two a step.
 TEST(DisaggregatedTechniques, DraftsBeginWhereDecodesDo) {
-  SimulationConfig c = apart();
+  SimulationConfig c = disaggregated_service();
   for (ReplicaConfig* e : {&c.replica, &c.others[0].replica}) {
     e->speculation.drafts = 1;
     e->speculation.acceptance = {1};

@@ -8,27 +8,13 @@
 namespace orrery {
 namespace {
 
-// A transfer takes 1 ms a token.
-SimulationConfig disaggregated(std::int64_t prefill = 1, std::int64_t decode = 1) {
-  SimulationConfig c = plain_service();
-  c.replica.role = Role::kPrefill;
-  c.replicas = prefill;
-  PoolConfig d = plain_service();
-  d.replica.role = Role::kDecode;
-  d.replicas = decode;
-  c.others = {d};
-  c.transfer.time = [](std::int64_t tokens) { return ms(tokens); };
-  c.transfer.layers = 4;
-  return c;
-}
-
 SimulationResult run(const SimulationConfig& config, std::vector<Request> requests) {
   PlainTimer timer;
   return simulate(config, load_of(std::move(requests)), timer);
 }
 
 TEST(Disaggregation, TheTransferStandsBetweenFirstAndSecondToken) {
-  const SimulationResult r = run(disaggregated(), {request_at({}, 16, 3)});
+  const SimulationResult r = run(disaggregated_service(), {request_at({}, 16, 3)});
   const RequestRecord& q = r.records[0];
   EXPECT_EQ(q.first_token, ms(26));
   EXPECT_EQ(q.transfer, ms(16));
@@ -45,7 +31,7 @@ TEST(Disaggregation, TheTransferStandsBetweenFirstAndSecondToken) {
 }
 
 TEST(Disaggregation, OneTokenNeedsNoDecode) {
-  const SimulationResult r = run(disaggregated(), {request_at({}, 16, 1)});
+  const SimulationResult r = run(disaggregated_service(), {request_at({}, 16, 1)});
   EXPECT_EQ(r.records[0].finished, ms(26));
   EXPECT_EQ(r.transfers, 0);
 }
@@ -53,7 +39,7 @@ TEST(Disaggregation, OneTokenNeedsNoDecode) {
 // Memory for four prompts, one sequence at a time: arriving sequences must not take the blocks of
 // an evicted one for ever.
 TEST(Disaggregation, AFullEngineThatDecodesComesToAnEnd) {
-  SimulationConfig c = disaggregated();
+  SimulationConfig c = disaggregated_service();
   ReplicaConfig& d = c.others[0].replica;
   d.kv_blocks = 17;  // of 16 tokens: four prompts and the next tokens of one
   d.limits.max_num_seqs = 1;
@@ -65,12 +51,12 @@ TEST(Disaggregation, AFullEngineThatDecodesComesToAnEnd) {
 TEST(Disaggregation, TransfersOutOfOneEngineFollowEachOther) {
   // All three prompts wait for the first step, then end in one: 10 + 8 ms, then 10 + 24 ms.
   const Request q = request_at(ms(1), 12, 2);
-  SimulationResult r = run(disaggregated(), {request_at({}, 8, 1), q, q});
+  SimulationResult r = run(disaggregated_service(), {request_at({}, 8, 1), q, q});
   EXPECT_EQ(r.records[1].first_token, ms(52));
   EXPECT_EQ(r.records[1].transfer, ms(12));
   EXPECT_EQ(r.records[2].transfer, ms(24));
   // Two receivers do not help: the sender is the same.
-  r = run(disaggregated(1, 2), {request_at({}, 8, 1), q, q});
+  r = run(disaggregated_service(1, 2), {request_at({}, 8, 1), q, q});
   EXPECT_EQ(r.records[1].replica, 1);
   EXPECT_EQ(r.records[2].replica, 2);
   EXPECT_EQ(r.records[2].transfer, ms(24));
@@ -78,17 +64,17 @@ TEST(Disaggregation, TransfersOutOfOneEngineFollowEachOther) {
 
 TEST(Disaggregation, TransfersIntoOneEngineFollowEachOther) {
   const Request q = request_at({}, 12, 2);
-  SimulationResult r = run(disaggregated(2, 1), {q, q});
+  SimulationResult r = run(disaggregated_service(2, 1), {q, q});
   EXPECT_EQ(r.records[0].first_token, ms(22));
   EXPECT_EQ(r.records[1].first_token, ms(22));
   EXPECT_EQ(r.records[0].transfer, ms(12));
   EXPECT_EQ(r.records[1].transfer, ms(24));
-  r = run(disaggregated(2, 2), {q, q});  // links of their own
+  r = run(disaggregated_service(2, 2), {q, q});  // links of their own
   EXPECT_EQ(r.records[1].transfer, ms(12));
 }
 
 TEST(Disaggregation, LayerByLayerRunsBesideThePrefill) {
-  SimulationConfig c = disaggregated();
+  SimulationConfig c = disaggregated_service();
   c.transfer.layerwise = true;
   // Begins with the prefill at 0; the last of 4 layers leaves when it ends.
   EXPECT_EQ(run(c, {request_at({}, 16, 2)}).records[0].transfer, ms(4));
@@ -98,7 +84,7 @@ TEST(Disaggregation, LayerByLayerRunsBesideThePrefill) {
 }
 
 TEST(Disaggregation, BlocksComeBeforeTheTransferAndPromptsStayUntilItsEnd) {
-  SimulationConfig c = disaggregated(1, 1);
+  SimulationConfig c = disaggregated_service(1, 1);
   c.others[0].replica.kv_blocks = 2;  // one request at a time
   c.replica.kv_blocks = 2;            // two prompts of a block
   const Request q = request_at({}, 16, 2);
@@ -115,7 +101,7 @@ TEST(Disaggregation, BlocksComeBeforeTheTransferAndPromptsStayUntilItsEnd) {
 }
 
 TEST(Disaggregation, APromptWithoutBlocksWaitsForThem) {
-  SimulationConfig c = disaggregated(2, 1);
+  SimulationConfig c = disaggregated_service(2, 1);
   c.others[0].replica.kv_blocks = 2;
   const Request q = request_at({}, 16, 2);
   const SimulationResult r = run(c, {q, q});
@@ -125,7 +111,7 @@ TEST(Disaggregation, APromptWithoutBlocksWaitsForThem) {
 }
 
 TEST(Disaggregation, RequestsMustFitBothSides) {
-  SimulationConfig c = disaggregated();
+  SimulationConfig c = disaggregated_service();
   c.others[0].replica.kv_blocks = 2;  // 32 tokens
   const SimulationResult r =
       run(c, {request_at({}, 16, 18), request_at({}, 16, 17), request_at({}, 100, 1)});
@@ -135,7 +121,7 @@ TEST(Disaggregation, RequestsMustFitBothSides) {
 }
 
 TEST(Disaggregation, ThePrefixCacheOfTheReceiverSavesTransfers) {
-  SimulationConfig c = disaggregated();
+  SimulationConfig c = disaggregated_service();
   c.replica.prefix_caching = c.others[0].replica.prefix_caching = true;
   RequestLoad load = load_of({request_at({}, 40, 2), request_at(ms(500), 40, 2)});
   load.ids = {7, 8};
@@ -152,7 +138,7 @@ TEST(Disaggregation, NothingIsLostWhereMemoryIsShort) {
   std::vector<Request> requests;
   for (int i = 0; i < 300; ++i) requests.push_back(request_at(ms(7 * i), 1 + i % 60, 1 + i % 37));
   for (const bool async : {false, true}) {
-    SimulationConfig c = disaggregated(2, 2);
+    SimulationConfig c = disaggregated_service(2, 2);
     c.replica.kv_blocks = 5;
     c.others[0].replica.kv_blocks = 8;
     c.replica.async = c.others[0].replica.async = async;

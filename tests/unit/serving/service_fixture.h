@@ -50,4 +50,18 @@ inline SimulationConfig plain_service() {
   return c;
 }
 
+// The same apart: engines that prefill and engines that decode. A transfer takes 1 ms a token.
+inline SimulationConfig disaggregated_service(std::int64_t prefill = 1, std::int64_t decode = 1) {
+  SimulationConfig c = plain_service();
+  c.replica.role = Role::kPrefill;
+  c.replicas = prefill;
+  PoolConfig d = plain_service();
+  d.replica.role = Role::kDecode;
+  d.replicas = decode;
+  c.others = {d};
+  c.transfer.time = [](std::int64_t tokens) { return ms(tokens); };
+  c.transfer.layers = 4;
+  return c;
+}
+
 }  // namespace orrery
