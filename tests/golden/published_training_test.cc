@@ -1,0 +1,123 @@
+// Are figures of training and of networks that others published inside the 90 % intervals? The
+// questions and the figures are published_training.yaml and published_network.yaml;
+// docs/lab/2026-11-published-training.md has the answers.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <stdexcept>
+
+#include "orrery/base/error.h"
+#include "orrery/base/node.h"
+#include "orrery/scenario/document/scenario_sweep.h"
+#include "orrery/scenario/runner/runner.h"
+
+namespace orrery {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Range {
+  double low = 0, value = 0, high = 0;
+};
+
+double number(const Node& row, std::string_view key, double otherwise) {
+  const Node* n = row.find(key);
+  return n == nullptr ? otherwise : n->as_double();
+}
+
+bool holds(const Node& page, std::string_view key) { return page.find(key) != nullptr; }
+
+// The prediction of a row in the unit of its figure: the metric, or `rate_of` divided by it, times
+// `times`. NoData: the metric is not in the answer, or the job does not fit.
+Range predicted(Runner& runner, const Node& row) {
+  RunOptions options;
+  options.breakdown = false;
+  const Answer answer = runner.run(read_scenario(row.at("scenario")), options);
+  const std::string name = row.at("metric").as_string();
+  const Metric* m = answer.points.at(0).find(name);
+  if (m == nullptr) throw NoData(answer.points.at(0).feasibility.reason + " has no " + name);
+  Range r{m->low90, m->value, m->high90};
+  if (const Node* work = row.find("rate_of")) {
+    r = {work->as_double() / r.high, work->as_double() / r.value, work->as_double() / r.low};
+  }
+  const double times = number(row, "times", 1);
+  return {r.low * times, r.value * times, r.high * times};
+}
+
+// Three digits or more.
+std::string digits(double x) {
+  return x >= 100 ? fmt::format("{:.0f}", x) : fmt::format("{:.3g}", x);
+}
+
+// The figures of a file that stand in a fit, or those that do not.
+struct Tally {
+  int rows = 0, inside = 0;
+  std::vector<double> errors;
+
+  void add(double error, bool in) {
+    ++rows, inside += in ? 1 : 0;
+    errors.push_back(std::abs(error));
+  }
+  double median() {
+    std::sort(errors.begin(), errors.end());
+    return errors.empty() ? 1 : errors[errors.size() / 2];
+  }
+};
+
+// Prints the rows of the laboratory page. The key of the result is whether figures are fitted.
+std::map<bool, Tally> ask(const std::string& file) {
+  Runner runner{Bundle()};
+  std::map<bool, Tally> tallies;
+  const Node document = read_document(fs::path(ORRERY_SOURCE_DIR) / "tests/golden" / file);
+  for (const Node& page : document.items()) {
+    EXPECT_TRUE(page.at("source").as_string().starts_with("https://")) << page.text();
+    for (const Node& row : page.at("rows").items()) {
+      const std::string id = row.at("id").as_string();
+      SCOPED_TRACE(id);
+      const double figure = row.at("figure").as_double();
+      double error = -1;
+      bool in = false;
+      std::string answer;
+      try {
+        const Range r = predicted(runner, row);
+        in = r.low <= figure && figure <= r.high;
+        error = r.value / figure - 1;
+        answer = fmt::format("{} | {} to {} | {:+.0f} | {}", digits(r.value), digits(r.low),
+                             digits(r.high), 100 * error, in ? "in" : "**out**");
+      } catch (const std::runtime_error& e) {
+        answer = fmt::format("{} | | | **out**", e.what());
+      }
+      if (!holds(row, "doubt")) tallies[holds(page, "fitted")].add(error, in);
+      fmt::print("| {} | {:.6g} {} | {}{} |\n", id, figure, row.at("unit").as_string(), answer,
+                 holds(row, "doubt") ? ", in doubt" : "");
+    }
+  }
+  for (auto& [fitted, t] : tallies) {
+    fmt::print("{}{}: {} of {} inside, median error {:.1f} %\n", file, fitted ? ", in a fit" : "",
+               t.inside, t.rows, 100 * t.median());
+  }
+  return tallies;
+}
+
+// The bounds of both tests are what was reached, rounded down.
+TEST(PublishedTraining, IsInsideTheIntervals) {
+  std::map<bool, Tally> t = ask("published_training.yaml");
+  EXPECT_GE(t[false].rows, 35);
+  EXPECT_GE(5 * t[false].inside, 4 * t[false].rows);
+  EXPECT_LE(t[false].median(), 0.13);
+  EXPECT_GE(10 * t[true].inside, 9 * t[true].rows);
+  EXPECT_LE(t[true].median(), 0.10);
+}
+
+TEST(PublishedNetwork, IsInsideTheIntervals) {
+  std::map<bool, Tally> t = ask("published_network.yaml");
+  EXPECT_GE(t[false].rows, 30);
+  EXPECT_GE(10 * t[false].inside, 7 * t[false].rows);
+  EXPECT_LE(t[false].median(), 0.17);
+}
+
+}  // namespace
+}  // namespace orrery
