@@ -41,6 +41,11 @@ constexpr PartErrors kUnknownParts{0.95, 0.35, 0};
 // public: a guess between that of a network that was measured (0.10) and of one that was not.
 constexpr double kPeersWidth = 0.25;
 
+// A group in a domain that is this factor larger than the largest measured group of such sizes is
+// as uncertain as one on a fabric that was not measured; a smaller factor counts in proportion to
+// its logarithm. The factor is that from a board of eight GPUs to a rack.
+constexpr double kFarGroup = 8;
+
 // Cards without peer-to-peer copies write to host memory and read from there, which halves the
 // bandwidth.
 constexpr double kThroughHost = 0.5;
@@ -295,6 +300,13 @@ CurveNetwork::Choice CurveNetwork::inside(const Collective& c, const GroupLink& 
     } else if (!known.constants.was_measured_on(cluster_.gpu().id)) {
       choice.shared = unseen_.same_fabric[size], choice.error = 0;
     }
+    if (c.kind != Collective::Kind::kSend) choice.most_ranks = best.curve->most_ranks[size];
+    if (choice.most_ranks > 0 && ranks > choice.most_ranks) {
+      const double far = std::log(1.0 * ranks / choice.most_ranks) / std::log(kFarGroup);
+      choice.shared = root_of_squares(choice.shared.value_or(0),
+                                      unseen_.other_fabric[size] * std::min(1.0, far));
+      choice.origin = std::max(choice.origin, Origin::kTransferred);
+    }
     return choice;
   }
   const auto algorithm =
@@ -318,6 +330,9 @@ CurveNetwork::Choice CurveNetwork::between_nodes(const Collective& c, const Grou
     if (is_collnet(forced)) choice.origin = Origin::kAnalytical;  // never measured
     choice.shared = (is_collnet(forced) ? kUnknownParts : errors).parts(choice.time);
     choice.algorithm = nccl_choose(t.costs, c.bytes, forced)->algorithm;
+    choice.most_ranks = inter_node_.most_ranks;
+    if (choice.most_ranks > 0 && c.ranks > choice.most_ranks)
+      choice.origin = std::max(choice.origin, Origin::kTransferred);
     if (t.within.fabric != nullptr) {
       // The group is no faster than its ranks within one node, which matters where a slow host was
       // measured inside a node only. The upper end is that of the later of the two intervals.

@@ -64,6 +64,7 @@ class CurveNetwork final : public NetworkModel {
     Origin origin = Origin::kAnalytical;
     // If given, this and `error` are the whole uncertainty, whatever the origin.
     std::optional<double> shared{};
+    int most_ranks = 0;  // of the largest measured group of such sizes; 0: not known
   };
 
   GroupLink group_link(const Collective& c, const RankPlacement& p) const;

@@ -64,10 +64,14 @@ std::string CurveNetwork::provenance(const Collective& c) const {
   const std::string text = fmt::format("{} on {}", stack_, link.fabric->id);
   if (link.nodes > 1 ? !has_inter_node_ : known.constants.curves.empty())
     return text + ", data-sheet bandwidth at assumed efficiency";
-  return fmt::format(
-      "{}, {} {}", text,
-      origin_of(known, *link.fabric) == Origin::kTransferred ? "transferred from" : "measured on",
-      known.constants.measured_on);
+  const Choice t = link.nodes > 1 ? between_nodes(c, link, placement_, {})
+                                  : inside(c, link, c.ranks, stack_, {});
+  const bool transferred = origin_of(known, *link.fabric) == Origin::kTransferred;
+  return fmt::format("{}, {} {}{}", text, transferred ? "transferred from" : "measured on",
+                     known.constants.measured_on,
+                     t.most_ranks > 0 && c.ranks > t.most_ranks
+                         ? fmt::format(" in groups of at most {} GPUs", t.most_ranks)
+                         : "");
 }
 
 }  // namespace orrery

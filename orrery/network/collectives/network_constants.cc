@@ -20,7 +20,7 @@ const std::vector<std::string> kKinds = {"all_reduce", "all_gather", "reduce_sca
                                          "all_to_all", "broadcast",  "send"};
 
 void declare(Fields& f, FittedCurve& c, std::string& algorithm, std::vector<double>& efficiency,
-             std::vector<double>& errors) {
+             std::vector<double>& errors, std::vector<std::int64_t>& most_ranks) {
   f.add("stack", c.stack, "software whose collectives these are").one_of(kStacks).required();
   f.add("algorithm", algorithm, "algorithm")
       .one_of(collective_algorithm_names(AlgorithmModel::kCurve))
@@ -38,19 +38,26 @@ void declare(Fields& f, FittedCurve& c, std::string& algorithm, std::vector<doub
         "sigma of ln(predicted / measured) on rows left out: below 1 MiB, below 128 MiB, above")
       .range(0, 10)
       .required();
+  f.add("most_ranks", most_ranks, "ranks of the largest measured group of these sizes")
+      .range(0, 1 << 20);
 }
 
 FittedCurve read_curve(const Node& node) {
   FittedCurve curve;
   std::string algorithm;
   std::vector<double> efficiency, errors;
+  std::vector<std::int64_t> most_ranks(curve.most_ranks.size(), 0);
   Fields fields;
-  declare(fields, curve, algorithm, efficiency, errors);
+  declare(fields, curve, algorithm, efficiency, errors, most_ranks);
   fields.read(node);
   curve.algorithm = *parse_collective_algorithm(algorithm, AlgorithmModel::kCurve);
   if (errors.size() != curve.left_out_error.size())
     node.at("left_out_error").fail("expected three values, by size of message");
   std::copy(errors.begin(), errors.end(), curve.left_out_error.begin());
+  if (most_ranks.size() != curve.most_ranks.size())
+    node.at("most_ranks").fail("expected three values, by size of message");
+  std::transform(most_ranks.begin(), most_ranks.end(), curve.most_ranks.begin(),
+                 [](std::int64_t n) { return static_cast<int>(n); });
   if (efficiency.size() != curve.curve.efficiency.size()) {
     node.at("efficiency").fail("expected three values: with 2, 4 and 8 ranks");
   }
@@ -98,6 +105,7 @@ FittedAcross read_across(const Node& node) {
   f.add("curve_error", a.errors.curve, "sigma of single sizes").range(0, 10);
   f.add("start_elsewhere", a.elsewhere.start, "start_error of networks not measured").range(0, 10);
   f.add("width_elsewhere", a.elsewhere.width, "width_error of networks not measured").range(0, 10);
+  f.add("most_ranks", a.most_ranks, "ranks of the largest measured group").range(0, 1 << 24);
   f.read(node);
   a.elsewhere.curve = a.errors.curve;
   return a;
@@ -171,19 +179,21 @@ std::string to_yaml(const FabricConstants& c) {
     text += fmt::format(
         "\n     latency: {:.4g} us, step: {:.4g} us, pipelining: {:.4g}, efficiency: [{:.4g}, "
         "{:.4g}, {:.4g}],\n"
-        "     rows: {}, left_out_error: [{:.3f}, {:.3f}, {:.3f}]}}\n",
+        "     rows: {}, left_out_error: [{:.3f}, {:.3f}, {:.3f}], most_ranks: [{}]}}\n",
         in_microseconds(f.curve.latency), in_microseconds(f.curve.step), f.curve.pipelining,
         f.curve.efficiency[0], f.curve.efficiency[1], f.curve.efficiency[2], f.rows,
-        f.left_out_error[0], f.left_out_error[1], f.left_out_error[2]);
+        f.left_out_error[0], f.left_out_error[1], f.left_out_error[2],
+        fmt::join(f.most_ranks, ", "));
   }
   if (!c.across.empty()) text += "across:\n";
   for (const FittedAcross& a : c.across) {
     text += fmt::format(
-        "  - {{gpus: \"{}\", start: {:.4g}, width: {:.4g}, pipelining: {:.4g}, rows: {},\n"
+        "  - {{gpus: \"{}\", start: {:.4g}, width: {:.4g}, pipelining: {:.4g}, rows: {}, "
+        "most_ranks: {},\n"
         "     start_error: {:.3f}, width_error: {:.3f}, curve_error: {:.3f}, start_elsewhere: "
         "{:.3f}, width_elsewhere: {:.3f}}}\n",
-        a.gpus, a.curve.start, a.curve.width, a.curve.pipelining, a.rows, a.errors.start,
-        a.errors.width, a.errors.curve, a.elsewhere.start, a.elsewhere.width);
+        a.gpus, a.curve.start, a.curve.width, a.curve.pipelining, a.rows, a.most_ranks,
+        a.errors.start, a.errors.width, a.errors.curve, a.elsewhere.start, a.elsewhere.width);
   }
   if (!c.experts.empty()) text += "experts:\n";
   for (const ExpertCurve& e : c.experts) {

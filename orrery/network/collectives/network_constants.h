@@ -36,6 +36,8 @@ struct FittedCurve {
   // Standard deviation of ln(predicted / measured) on rows left out of the fit (sigma_of of
   // across_fit.h), by size_class of the message.
   std::array<double, 3> left_out_error{};
+  // Ranks of the largest measured group, by size_class of the message; 0: not known.
+  std::array<int, 3> most_ranks{};
 };
 // 0: below 1 MiB; 1: below 128 MiB; 2: from there on.
 std::size_t size_class(Bytes bytes);
@@ -47,6 +49,7 @@ struct FittedAcross {
   std::int64_t rows = 0;  // measured rows fitted; 0: what most networks have (across_fit.h)
   PartErrors errors;      // of groups on this network that the fit has not seen (across_fit.h)
   PartErrors elsewhere;   // of networks that were not measured
+  int most_ranks = 0;     // of the largest measured group; 0: not known
 };
 
 // A file.

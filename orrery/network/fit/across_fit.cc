@@ -165,6 +165,8 @@ class Fit {
       fitted.gpus = c.gpus;
       fitted.curve = c.curve;
       fitted.rows = static_cast<std::int64_t>(c.rows.size());
+      for (const MeasuredAcross* row : c.rows)
+        fitted.most_ranks = std::max(fitted.most_ranks, row->ranks);
       fitted.errors = errors(c.curve, c.rows, elsewhere, seen);
       fitted.elsewhere = elsewhere;
       for (const std::string& fabric : fabrics[&c]) fit.classes[fabric].push_back(fitted);

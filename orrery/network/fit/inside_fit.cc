@@ -148,6 +148,14 @@ FittedCurve blank(std::string stack, Algorithm algorithm, CollectiveKind kind) {
 // H200 and 5 of B200.
 constexpr int kNvlsRanks = 8;
 
+// Notes the largest group of the rows, by size of message.
+void see_groups(const std::vector<const MeasuredRow*>& rows, FittedCurve& curve) {
+  for (const MeasuredRow* row : rows) {
+    int& most = curve.most_ranks[size_class(row->bytes)];
+    most = std::max(most, row->ranks);
+  }
+}
+
 // The step of a curve for which a single size of group was measured, after the rings on NVLink and
 // PCIe (0.8 to 1.3 us).
 constexpr Seconds kStepInside = microseconds(0.9);
@@ -188,6 +196,7 @@ void fit_inside(const FabricRows& table, const std::string& stack, CollectiveKin
   for (std::size_t c = curves.size(); c-- > first;) {
     if (chosen[c] < kLeastChosen) curves.erase(curves.begin() + static_cast<std::ptrdiff_t>(c));
   }
+  for (std::size_t c = first; c < curves.size(); ++c) see_groups(rows, curves[c]);
 }
 
 // The switches of a rack reduce like those of a board, but start later for every GPU beyond the
@@ -240,6 +249,7 @@ std::vector<FittedCurve> rack_curves(const FabricRows& table, std::vector<Fitted
       }
     }
     c.curve = found;
+    see_groups(rows, c);
   }
   return board;
 }

@@ -113,6 +113,7 @@ void add_across(MeasuredFabrics& tables, NodeOf& node_of, const Cluster& cluster
   const GroupLink link = cluster.link(ranks);
   MeasuredAcross row{cluster.gpu().id,
                      fmt::format("{} x{} {}", cluster.gpu().id, ranks, to_text(kind)),
+                     ranks,
                      bytes,
                      time,
                      nccl_costs(nccl_graph(node_of.tables(), cluster, link), kind),

@@ -31,6 +31,7 @@ struct MeasuredCollective {
 struct MeasuredAcross {
   std::string gpu;    // id
   std::string group;  // rows of one group are left out at once: "h100-sxm x16 all_reduce"
+  int ranks = 2;
   Bytes bytes;
   Seconds time;
   NcclCosts costs;

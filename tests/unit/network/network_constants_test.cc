@@ -16,9 +16,11 @@ origin: measured
 recipe: "by hand"
 curves:
   - {stack: library, algorithm: ring, collective: all_reduce, latency: 4 us, step: 1 us, pipelining: 0.5,
-     efficiency: [0.4, 0.6, 0.8], rows: 12, left_out_error: [0.07, 0.1, 0.04]}
+     efficiency: [0.4, 0.6, 0.8], rows: 12, left_out_error: [0.07, 0.1, 0.04], most_ranks: [4, 4, 8]}
   - {stack: vllm, algorithm: one-shot, collective: all_reduce, latency: 2 us, step: 0.1 us,
      efficiency: [0.4, 0.4, 0.4], left_out_error: [0.2, 0.2, 0.2]}
+across:
+  - {gpus: all, start: 1, width: 0.9, pipelining: 0.5, rows: 3, most_ranks: 16}
 )";
 
 FabricConstants constants() { return read_network_constants(parse_yaml(kText, "wire.yaml")); }
@@ -38,6 +40,9 @@ TEST(NetworkConstants, WrittenTextReadsBack) {
   ASSERT_EQ(b.curves.size(), 2u);
   EXPECT_NEAR(b.curves[0].curve.latency.value(), 4e-6, 1e-12);
   EXPECT_EQ(b.curves[0].curve.efficiency[2], 0.8);
+  EXPECT_EQ(b.curves[0].most_ranks, (std::array<int, 3>{4, 4, 8}));
+  EXPECT_EQ(b.curves[1].most_ranks, (std::array<int, 3>{}));
+  EXPECT_EQ(b.across.at(0).most_ranks, 16);
   EXPECT_EQ(b.curves[1].stack, "vllm");
   EXPECT_EQ(b.curves[1].algorithm, CollectiveAlgorithm::kOneShot);
 }

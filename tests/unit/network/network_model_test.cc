@@ -203,6 +203,26 @@ TEST(NetworkModel, UnmeasuredFabricsAreLessCertain) {
   EXPECT_GT(transferred.sigma(), 2 * measured.sigma());
 }
 
+// The racks' small messages were measured on groups of eight; a start of 64 GPUs is a transfer of
+// those, and less certain than any measured one. Large messages were measured on whole racks.
+TEST(NetworkModel, GroupsLargerThanMeasuredAreLessCertain) {
+  const auto m = network("gb200", tp(64));
+  const auto predict = [&](int ranks, double bytes) {
+    return m->predict({CKind::kAllReduce, Group::kTensor, ranks, Bytes(bytes)}).time;
+  };
+  EXPECT_GT(predict(64, 1024).sigma(), 3 * predict(8, 1024).sigma());
+  EXPECT_GT(predict(64, 1024).sigma(), 1.3 * predict(16, 1024).sigma());
+  EXPECT_LT(predict(64, 1 << 30).sigma(), 0.15);
+  EXPECT_EQ(predict(8, 1024).origin, Origin::kFitted);
+  EXPECT_EQ(predict(64, 1024).origin, Origin::kTransferred);
+  EXPECT_EQ(predict(64, 1 << 30).origin, Origin::kFitted);
+  const auto said = [&](int ranks, double bytes) {
+    return m->provenance({CKind::kAllReduce, Group::kTensor, ranks, Bytes(bytes)});
+  };
+  EXPECT_NE(said(64, 1024).find("in groups of at most 8 GPUs"), std::string::npos);
+  EXPECT_EQ(said(64, 1 << 30).find("groups"), std::string::npos);
+}
+
 // Alone its 90 % point is 3.1 times its quartile, in a sum 2.4 times, as a normal one.
 TEST(NetworkModel, ACollectiveAloneHasHeavyTails) {
   for (const char* gpu : {"h100-sxm", "v100-32g-sxm"}) {
