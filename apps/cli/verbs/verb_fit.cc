@@ -15,6 +15,7 @@
 #include "orrery/kernel/fit/fit.h"
 #include "orrery/kernel/tiers/calibration.h"
 #include "orrery/network/fit/network_fit.h"
+#include "orrery/validate/energy/fit_energy.h"
 #include "orrery/validate/fit/fit_engines.h"
 #include "orrery/validate/fit/fit_expert_load.h"
 #include "orrery/validate/fit/fit_layers.h"
@@ -170,6 +171,12 @@ void fit_training_memory_constants(const FitOptions& o, const Bundle& bundle) {
   fmt::print("{}", text);
 }
 
+void fit_power_constants(const FitOptions& o, const Bundle& bundle) {
+  const auto files = fit_energy(o.data, o.date, bundle);
+  for (const auto& [path, text] : files) write_below(o.out, path, text);
+  fmt::print("{} files written below {}\n", files.size(), o.out);
+}
+
 struct FitArea {
   const char* name;
   // The folder of its tables below the measured tables ("." for all); empty: --gpu and --from.
@@ -186,6 +193,7 @@ constexpr std::array kFitAreas = {
     FitArea{"layers", "layers", true, fit_layer_times},
     FitArea{"training", "training", true, fit_training_constants},
     FitArea{"training-memory", "training", true, fit_training_memory_constants},
+    FitArea{"energy", "energy", true, fit_power_constants},
     FitArea{"points", "", false, fit_points},
 };
 

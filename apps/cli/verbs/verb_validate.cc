@@ -9,6 +9,7 @@
 #include "apps/cli/verbs/measured_tables.h"
 #include "apps/cli/verbs/verbs.h"
 #include "orrery/base/error.h"
+#include "orrery/validate/energy/judge_energy.h"
 #include "orrery/validate/judge/accelerator.h"
 #include "orrery/validate/judge/areas.h"
 #include "orrery/validate/judge/inference.h"
@@ -119,6 +120,7 @@ void print_area(const ValidateOptions& o, const Bundle& bundle) {
     if (o.area == "network") return validate_network(o.data, o.table, bundle, constants);
     if (o.area == "neusight") return validate_neusight(o.data, o.table, bundle);
     if (o.area == "accelerator") return validate_accelerator(o.data, o.table, bundle);
+    if (o.area == "energy") return validate_energy(o.data, o.table, bundle);
     return validate_training_memory(o.data, o.table, bundle, constants);
   };
   const ValidationReport report = rows_of();

@@ -208,6 +208,8 @@ constexpr MetricMeaning kMeanings[] = {
     {"memory_roofline", kKernel, "bytes over the memory's bandwidth: a lower bound of the time"},
     {"efficiency", kKernel, "the longer of the two rooflines over the time"},
     {"rate", kKernel, "FLOPs per second"},
+    {"power", kKernel, "mean power of the GPU's board while the call runs"},
+    {"energy", kKernel, "energy of the GPU's board during the call"},
     {"peak_rate", kKernel, "peak rate of this number format in the GPU's data sheet"},
     {"bandwidth", kKernel, "bytes that the kernel must move, per second"},
     {"peak_bandwidth", kKernel, "bandwidth of the memory in the GPU's data sheet"},

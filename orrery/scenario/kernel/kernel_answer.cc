@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "orrery/scenario/question/kernel_ops.h"
 
@@ -17,7 +19,21 @@ std::string substitute(const Op& op, const Gpu& gpu) {
   return fmt::format("; {} has no {}: {} instead", gpu.id, to_text(wanted), to_text(used));
 }
 
-Point time_of_kernel(const Op& op, const Gpu& gpu, const KernelModel& model, bool repeated) {
+// A board never draws more than its limit, and so no interval of its power does.
+void add_power(const PowerModel& model, const Op& op, const KernelTime& time, Point& p) {
+  const Estimate<Watts> power = model.kernel(op, time);
+  Metric watts = metric("power", "W", power, 1);
+  const double limit = model.board().limit.value();
+  watts.high50 = std::min(watts.high50, limit), watts.high90 = std::min(watts.high90, limit);
+  p.metrics.push_back(std::move(watts));
+  const Estimate<Joules> energy = {
+      power.value * time.time.value, std::hypot(power.shared, time.time.shared),
+      std::hypot(power.own, time.time.own), std::max(power.origin, time.time.origin)};
+  p.metrics.push_back(metric("energy", "mJ", energy, 1e-3));
+}
+
+Point time_of_kernel(const Op& op, const Gpu& gpu, const KernelModel& model,
+                     const PowerModel* power, bool repeated) {
   const KernelTime t = repeated ? model.predict_repeated(op) : model.predict(op);
   const Flops work = flops(op);
   const Bytes moved = bytes(op);
@@ -36,6 +52,7 @@ Point time_of_kernel(const Op& op, const Gpu& gpu, const KernelModel& model, boo
   }
   p.metrics.push_back(rate_metric("bandwidth", "GB/s", moved.value() / 1e9, t.time));
   p.metrics.push_back(exact_metric("peak_bandwidth", "GB/s", gpu.memory.bandwidth.value() / 1e9));
+  if (power != nullptr) add_power(*power, op, t, p);
   p.at["bound"] = to_text(t.bound);
   p.notes = {model.provenance(op) + substitute(op, gpu) +
              (repeated ? "; repeated on the same operands" : "")};
@@ -50,10 +67,11 @@ KernelClasses classes_of(const KernelQuestion& q) {
   return c;
 }
 
-Point answer_kernel(const KernelQuestion& q, const Gpu& gpu, const KernelModel& model) {
+Point answer_kernel(const KernelQuestion& q, const Gpu& gpu, const KernelModel& model,
+                    const PowerModel* power) {
   const bool has_context = reads(q, "context");
   const Op op = make_op(q, q.m, has_context ? q.context : 0);
-  Point p = time_of_kernel(op, gpu, model, q.repeated);
+  Point p = time_of_kernel(op, gpu, model, power, q.repeated);
   nlohmann::ordered_json at = {{"op", q.op}, {"gpu", gpu.id}, {"m", q.m}};
   if (has_context) at["context"] = q.context;
   at["sizes"] = describe(op);

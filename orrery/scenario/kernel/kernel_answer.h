@@ -1,7 +1,9 @@
 // The answer to a question about single kernels (kernel_question.h): the time of one call, what the
-// data sheet's rates allow, and how near the kernel comes to them.
+// data sheet's rates allow, how near the kernel comes to them, and the power and the energy of the
+// board while it runs.
 #pragma once
 
+#include "orrery/energy/power/power_model.h"
 #include "orrery/hardware/gpu.h"
 #include "orrery/kernel/tiers/kernel_model.h"
 #include "orrery/scenario/answer/answer.h"
@@ -12,8 +14,10 @@ namespace orrery {
 // The kernel classes of the question's framework.
 KernelClasses classes_of(const KernelQuestion& question);
 
-// Answers one call. `model` is that of `gpu` with the classes of classes_of. InputError: sizes that
-// do not divide. NoData: the GPU does not multiply in the format.
-Point answer_kernel(const KernelQuestion& question, const Gpu& gpu, const KernelModel& model);
+// Answers one call. `model` and `power` are those of `gpu` with the classes of classes_of; without
+// `power` the answer has neither power nor energy. InputError: sizes that do not divide. NoData:
+// the GPU does not multiply in the format.
+Point answer_kernel(const KernelQuestion& question, const Gpu& gpu, const KernelModel& model,
+                    const PowerModel* power);
 
 }  // namespace orrery

@@ -103,7 +103,8 @@ void answer_point(Facts& facts, const Scenario& s, const RunOptions& options,
   }
   const Gpu& gpu = facts.gpu(s.hardware.gpu);
   if (const auto* q = s.if_asked<KernelQuestion>()) {
-    points = {answer_kernel(*q, gpu, facts.kernels(gpu, classes_of(*q)))};
+    const KernelClasses classes = classes_of(*q);
+    points = {answer_kernel(*q, gpu, facts.kernels(gpu, classes), facts.power(gpu, classes))};
     return;
   }
   const auto model = facts.latest<Architecture>(TrainedModelKey{s.model, s.model_overrides},

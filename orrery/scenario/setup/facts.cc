@@ -67,6 +67,15 @@ const KernelModel& Facts::kernels(const Gpu& gpu, const KernelClasses& classes) 
   return *model;
 }
 
+const PowerModel* Facts::power(const Gpu& gpu, const KernelClasses& classes) {
+  if (!gpu.power || chip(gpu.id) != nullptr) return nullptr;
+  std::optional<PowerModel>& model = powers_[{gpu.id, classes}];
+  if (model) return &*model;
+  if (!activity_) activity_.emplace(bundle_), boards_.emplace(bundle_);
+  model.emplace(*activity_, boards_->of(gpu), classes);
+  return &*model;
+}
+
 const NetworkModel& Facts::network(const Gpu& gpu, const std::string& node,
                                    const ParallelPlan& plan, const std::string& library) {
   auto& model = networks_[{gpu.id, node, plan, library}];

@@ -5,12 +5,14 @@
 #include <compare>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <typeindex>
 #include <utility>
 
 #include "orrery/accelerator/chip/core_chip.h"
 #include "orrery/base/bundle.h"
+#include "orrery/energy/power/power_model.h"
 #include "orrery/hardware/catalog.h"
 #include "orrery/kernel/tiers/kernel_model.h"
 #include "orrery/model/architecture/architecture.h"
@@ -38,6 +40,9 @@ class Facts {
   // The profile with the constants that it has on this GPU. InputError: the engine does not run on
   // GPUs of this vendor.
   const EngineProfile& engine(const std::string& id, const Gpu& gpu);
+  // The power of the GPU's board while it runs kernels of these classes; null: its data sheet
+  // states no power, or it is a chip of cores, whose file states energies of its own.
+  const PowerModel* power(const Gpu& gpu, const KernelClasses& classes);
   const KernelModel& kernels(const Gpu& gpu, const KernelClasses& classes);
   // The network of a cluster with one GPU for each device of `plan`. `node`: empty for the usual
   // one of the GPU. `library`: whose collectives, EngineProfile::Kernels::collectives.
@@ -89,6 +94,9 @@ class Facts {
   std::map<EngineKey, EngineProfile> engines_;
   std::map<KernelKey, std::unique_ptr<KernelModel>> kernels_;
   std::map<NetworkKey, std::unique_ptr<NetworkModel>> networks_;
+  std::optional<KernelActivity> activity_;
+  std::optional<BoardPowers> boards_;
+  std::map<KernelKey, std::optional<PowerModel>> powers_;
   std::map<std::type_index, std::shared_ptr<void>> latest_;  // by the kind of key
 };
 

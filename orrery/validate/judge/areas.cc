@@ -9,6 +9,7 @@
 #include <exception>
 
 #include "orrery/base/error.h"
+#include "orrery/validate/energy/judge_energy.h"
 #include "orrery/validate/judge/accelerator.h"
 #include "orrery/validate/judge/inference.h"
 #include "orrery/validate/judge/layers.h"
@@ -23,7 +24,7 @@
 namespace orrery {
 namespace {
 
-constexpr std::array<ValidationArea, 10> kAreas = {{
+constexpr std::array<ValidationArea, 11> kAreas = {{
     {"kernels", "kernels", "kernels", true,
      "Single calls of kernels, of the shapes (15 %) that the fits of catalog/kernels leave out; "
      "their "
@@ -63,15 +64,19 @@ constexpr std::array<ValidationArea, 10> kAreas = {{
      "Whole models in fp32 eager PyTorch, compared with NeuSight and the tools that it compares "
      "with. Kernels are fitted on sweeps of single kernels; only the width of the intervals is "
      "fitted on these rows."},
+    {"energy", "energy", "energy/kernel_power.csv.gz", true,
+     "Power of boards while a kernel is repeated, of the shapes (15 %) that the fit leaves out, in "
+     "the time that was measured. GPU left out: all calls of a GPU, by constants that were fitted "
+     "on the other GPUs."},
     {"accelerator", "accelerator", "accelerator", false,
      "Models of custom chips against recorded results of Timeloop. Nothing is fitted. counts: how "
      "many access counts of a case are there, and how many are equal here."},
 }};
 
 // The areas in the order of falling time, so that the longest start first.
-constexpr std::array<std::string_view, 10> kByTime = {
-    "kernels",         "serving", "training", "inference", "layers",
-    "training-memory", "network", "neusight", "steps",     "accelerator"};
+constexpr std::array<std::string_view, 11> kByTime = {
+    "kernels", "serving", "training", "inference", "layers",     "training-memory",
+    "network", "energy",  "neusight", "steps",     "accelerator"};
 
 ValidationReport training_rows(const std::filesystem::path& dir, const std::string& table,
                                const Bundle& bundle, ConstantsChoice constants,
@@ -112,6 +117,7 @@ ValidationReport rows_of(std::string_view area, const std::filesystem::path& dir
   if (area == "layers") return validate_layers(dir, table, bundle);
   if (area == "steps") return validate_steps(dir, table, bundle);
   if (area == "accelerator") return validate_accelerator(dir, table, bundle);
+  if (area == "energy") return validate_energy(dir, table, bundle);
   if (area == "network") {
     r = validate_network(dir, table, bundle, constants);
     add_systems(r.rows);

@@ -1,0 +1,34 @@
+// The power of a GPU while it runs a kernel.
+//
+//   power = min(awake + (limit - awake) * activity, regulated * limit)
+//
+// The activity is that of kernel_activity.h at the predicted time of the call. Times that were
+// measured at the board's limit contain the lower clock that the limit asked for, so that a call
+// which demands more than the limit draws the limit, and its time is not stretched again.
+#pragma once
+
+#include "orrery/energy/power/board_power.h"
+#include "orrery/energy/power/kernel_activity.h"
+#include "orrery/kernel/tiers/kernel_model.h"
+
+namespace orrery {
+
+class PowerModel {
+ public:
+  // Borrows `activity`. `classes`: the frameworks whose kernels run.
+  PowerModel(const KernelActivity& activity, const BoardPower& board, const KernelClasses& classes)
+      : activity_(activity), board_(board), classes_(classes) {}
+
+  const BoardPower& board() const { return board_; }
+  // Mean power of the board during a call of `op` that takes `time`; between awake and limit.
+  Estimate<Watts> kernel(const Op& op, const KernelTime& time) const;
+  // The same by the constants of the call's class and its utilisations.
+  Estimate<Watts> during(const KernelActivity::Entry& constants, const Utilisation& used) const;
+
+ private:
+  const KernelActivity& activity_;
+  const BoardPower board_;
+  const KernelClasses classes_;
+};
+
+}  // namespace orrery

@@ -1,0 +1,71 @@
+#include "orrery/validate/energy/judge_energy.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <set>
+
+#include "orrery/energy/power/power_model.h"
+#include "orrery/validate/energy/fit_energy.h"
+
+namespace orrery {
+namespace {
+
+constexpr const char* kKernels = "kernel_power";
+constexpr const char* kGpuLeftOut = "kernel_power, GPU left out";
+
+ValidationRow row_of(const KernelPowerRow& r, const char* table, const KernelActivity& activity,
+                     const BoardPowers& boards, const Gpu& gpu) {
+  const BoardPower board = boards.of(gpu);
+  const PowerModel model(activity, board, {});
+  // The predicted power is that of the measured time, and so are its intervals.
+  const Estimate<Watts> power = model.during(activity.of(r.family, r.op, r.framework), r.used);
+  ValidationRow v;
+  v.by = {{"table", table},
+          {"metric", r.time >= kLongCall ? "power of long calls" : "power of short calls"},
+          {"system", r.gpu},
+          {"framework", r.framework},
+          {"family", std::string(r.family->name())}};
+  v.row = r.name;
+  v.measured = r.power.value();
+  v.predicted = power.value.value();
+  const auto at = [&](double p) { return power.quantile(p).value(); };
+  v.low50 = at(0.25), v.high50 = at(0.75), v.low90 = at(0.05), v.high90 = at(0.95);
+  v.origin = power.origin;
+  v.what = fmt::format("{} repeated on {} in the measured time, which no scenario states",
+                       describe(r.op), r.gpu);
+  v.source = "aiconfigurator";
+  return v;
+}
+
+}  // namespace
+
+ValidationReport validate_energy(const std::filesystem::path& dir, const std::string& table,
+                                 const Bundle& bundle) {
+  ValidationReport report;
+  report.area = "energy";
+  const Catalog catalog(bundle);
+  const std::vector<KernelPowerRow> rows = read_kernel_power(dir, catalog, report);
+  const KernelActivity activity(bundle);
+  const BoardPowers boards(bundle);
+  std::set<std::string> gpus;
+  for (const KernelPowerRow& r : rows) gpus.insert(r.gpu);
+  for (const std::string& id : gpus) {
+    const Gpu gpu = catalog.gpu(id);
+    if (table.empty() || table == kKernels) {
+      for (const KernelPowerRow& r : rows) {
+        if (r.gpu == id && r.left_out)
+          report.rows.push_back(row_of(r, kKernels, activity, boards, gpu));
+      }
+    }
+    if (gpus.size() < 2 || (!table.empty() && table != kGpuLeftOut)) continue;
+    const FittedPower others = fit_power(rows, id, activity.shared_error());
+    for (const KernelPowerRow& r : rows) {
+      if (r.gpu == id)
+        report.rows.push_back(row_of(r, kGpuLeftOut, others.activity, others.boards, gpu));
+    }
+  }
+  return report;
+}
+
+}  // namespace orrery

@@ -1,0 +1,22 @@
+// `orrery validate energy`: power against readings of boards.
+//
+//   table kernel_power                  calls of left-out shapes in the time that was measured
+//   table kernel_power, GPU left out    all calls, by constants fitted on the other GPUs alone
+//
+// The metrics are "power of long calls" (0.1 ms and more), whose readings are mostly their own, and
+// "power of short calls", which hold much of what ran before (kernel_power_rows.h).
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "orrery/base/bundle.h"
+#include "orrery/validate/report/report.h"
+
+namespace orrery {
+
+// `dir` is the folder of measured energy tables. `table`: the only table wanted; empty: all.
+ValidationReport validate_energy(const std::filesystem::path& dir, const std::string& table,
+                                 const Bundle& bundle);
+
+}  // namespace orrery

@@ -1,0 +1,44 @@
+// Board power readings of repeated kernels: the table kernel_power of the measured energy tables
+// (docs/data.md).
+//
+// A reading is the mean of NVML's power over samples 100 ms apart while the call is repeated, for a
+// second where one call takes 0.1 ms and more, for 0.3 s otherwise and never more than 3,000 times
+// (aiconfigurator, collector/helper.py, benchmark_with_power). NVML's figure is itself the mean of
+// the last second on these GPUs. A reading thus holds part of what ran before it, and that of a
+// call below 20 us little else. Calls alike in all sizes within 0.1 doublings differ by 12 % on
+// average from 0.1 to 1 ms, and by 5 % above.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "orrery/base/units.h"
+#include "orrery/energy/power/kernel_activity.h"
+#include "orrery/hardware/catalog.h"
+#include "orrery/validate/report/report.h"
+
+namespace orrery {
+
+struct KernelPowerRow {
+  Op op;
+  const KernelFamily* family = nullptr;
+  std::string kernel_class;
+  std::string gpu;        // id
+  std::string framework;  // whose kernel it is
+  std::string name;       // file and line
+  Seconds time;
+  Utilisation used;
+  Watts power, limit;
+  bool left_out = false;  // a fit does not see it: 15 % of the shapes, the same on all GPUs
+};
+
+// Calls from this time on are judged by themselves, because their readings are mostly their own.
+inline constexpr Seconds kLongCall = microseconds(100);
+
+// The rows of `dir`/kernel_power.csv.gz. Rows of calls that the tables of kernel times leave out as
+// unsound (kernel/tables) and GPUs that the catalog does not know are counted in `report`.
+std::vector<KernelPowerRow> read_kernel_power(const std::filesystem::path& dir,
+                                              const Catalog& catalog, ValidationReport& report);
+
+}  // namespace orrery
