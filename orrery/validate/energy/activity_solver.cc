@@ -41,24 +41,27 @@ Vector least_non_negative(const Matrix& a, const Vector& b) {
 
 ActivityShares solve_activity(const std::vector<ActivityReading>& readings, double exponent,
                               const ActivityShares& prior, double prior_weight) {
-  const Vector centre(prior.fixed, prior.compute, prior.memory);
+  const Vector least(0, 0, kLeastMemoryActivity);
+  const Vector centre = Vector(prior.fixed, prior.compute, prior.memory).cwiseMax(least) - least;
   Vector x = centre;
   for (int round = 0; round < kRounds; ++round) {
     Matrix a = prior_weight * Matrix::Identity();
     Vector b = prior_weight * centre;
     for (const ActivityReading& r : readings) {
       const Vector row(1, std::pow(r.used.compute, exponent), std::pow(r.used.memory, exponent));
-      const double demanded = r.awake + r.span * row.dot(x);
+      const double at_least = r.awake + r.span * row.dot(least);
+      const double demanded = at_least + r.span * row.dot(x);
       const double error = std::log(std::min(demanded, r.regulated) / r.power);
       const bool satisfied = demanded > r.regulated && r.power > kAtLimit * (r.awake + r.span);
       const double weight = r.weight * (satisfied ? kSatisfied : 1) /
                             std::max(std::abs(error), kSmallest) /
                             (r.power * std::min(demanded, r.regulated));
       a += weight * r.span * r.span * row * row.transpose();
-      b += weight * r.span * (r.power - r.awake) * row;
+      b += weight * r.span * (r.power - at_least) * row;
     }
     x = least_non_negative(a, b);
   }
+  x += least;
   return {x(0), x(1), x(2)};
 }
 
