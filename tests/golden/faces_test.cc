@@ -234,7 +234,7 @@ TEST(Faces, AStepGoesOutAndComesBackAsATrace) {
   const Result many =
       run_program("estimate -m llama-3-8b -g h100-sxm --batch 1,2 --chakra " + prefix);
   EXPECT_EQ(many.code, 2);
-  EXPECT_THAT(many.err, HasSubstr("--chakra: one deployment and one load at a time"));
+  EXPECT_THAT(many.err, HasSubstr("--chakra: expected one point, got a sweep"));
 }
 
 TEST(Faces, ReducesAndUnevenExchanges) {

@@ -51,6 +51,7 @@ void answer(const TrainFlags& flags, Context& context) {
   RunOptions options;
   options.breakdown = flags.output.breakdown || !flags.output.html.empty();
   options.steps = !flags.timeline.empty();
+  options.chakra = !flags.output.chakra.empty();
   Runner runner(context.bundle());
   const Answer a = runner.run(read_scenario(document), options);
   if (!flags.timeline.empty()) {
@@ -94,6 +95,13 @@ void add_train(CLI::App& program, Context& context) {
                   "write the events of the pipeline for ui.perfetto.dev (not with a sweep)")
       ->group("output")
       ->type_name("FILE");
+  app->add_option(
+         "--chakra", flags->output.chakra,
+         "write the iteration, event by event, as a Chakra trace of each rank (PREFIX.0.et, "
+         "PREFIX.1.et, ... and PREFIX.groups.json), for `orrery network --chakra` and "
+         "ASTRA-sim (not with a sweep)")
+      ->group("output")
+      ->type_name("PREFIX");
   app->add_option("--log", flags->log,
                   "compare with the log of a real job, as `orrery compare training` does")
       ->group("output")
