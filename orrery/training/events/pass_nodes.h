@@ -18,8 +18,8 @@
 
 namespace orrery {
 
-// A communicator: `ranks` ranks, each `distance` after the one before. Parallel dimensions that join
-// the same ranks have a communicator each.
+// A communicator: `ranks` ranks, each `distance` after the one before. Parallel dimensions that
+// join the same ranks have a communicator each.
 struct RankGroup {
   int ranks = 1, distance = 1;
   Collective::Group of = Collective::Group::kTensor;
