@@ -83,7 +83,7 @@ Hierarchy hierarchical(const AskedCollective& a, Bytes bytes, const Bundle& bund
         a.ranks, link.nodes, link.nodes == 1 ? "" : "s", link.ranks_per_node));
   }
   const ParallelPlan plan{.tp = link.ranks_per_node, .pp = 1, .dp = link.nodes, .ep = 1};
-  const auto network = make_mixed_network(a.kinds, plan, a.question.stack, bundle);
+  const auto network = make_mixed_network(a.kinds, plan, library_of(a.question.stack), bundle);
   using Kind = Collective::Kind;
   using Group = Collective::Group;
   EstimateSum<Seconds> sum;
@@ -178,7 +178,7 @@ CollectiveGroup group_with_network(std::vector<Cluster> kinds, int ranks,
                                    const CollectiveQuestion& q, const Bundle& bundle) {
   CollectiveGroup g;
   const ParallelPlan plan{.tp = q.stride, .pp = 1, .dp = ranks, .ep = 1};
-  g.network = make_mixed_network(kinds, plan, q.stack, bundle);
+  g.network = make_mixed_network(kinds, plan, library_of(q.stack), bundle);
   g.ranks = ranks;
   for (const Cluster& c : kinds) {
     g.gpus += (g.gpus.empty() ? "" : " + ") + c.gpu().id;

@@ -176,8 +176,11 @@ void answer_time(const SteadyCase& c, std::int64_t capacity, const RunOptions& o
     note_origins(p, "decode", r.decode_step, c);
   }
   if (options.chakra) {
-    p.chakra.emplace_back("prefill.0.et", chakra_step(r.prefill_step, plan));
-    if (decodes) p.chakra.emplace_back("decode.0.et", chakra_step(r.decode_step, plan));
+    p.chakra.emplace_back("prefill.0.et",
+                          chakra_step(r.prefill_step, plan, c.served.deployment.engine));
+    if (decodes)
+      p.chakra.emplace_back("decode.0.et",
+                            chakra_step(r.decode_step, plan, c.served.deployment.engine));
   }
   p.limit = advice(p, decodes ? "decode" : "prefill");
 }
