@@ -206,8 +206,8 @@ TEST(Faces, HelpOfEveryVerbFitsEightyColumns) {
   EXPECT_THAT(run_program("estimate --help").out, HasSubstr("the first excluded"));
 }
 
-// A step that is written as a Chakra trace takes the same time in the replay as in the estimate: the
-// trace names the engine's all-reduce and what the engine adds to each call.
+// A step that is written as a Chakra trace takes the same time in the replay as in the estimate:
+// the trace names the engine's all-reduce and what the engine adds to each call.
 TEST(Faces, AStepGoesOutAndComesBackAsATrace) {
   const Scratch scratch;
   const std::string prefix = (scratch.path() / "step").string();

@@ -53,8 +53,8 @@ struct CollectiveQuestion {
   bool is_exchange() const { return kind.starts_with("moe-"); }
 };
 
-// The library of a question that names none: the one that its trace names (`of_trace`, if any), else
-// NCCL.
+// The library of a question that names none: the one that its trace names (`of_trace`, if any),
+// else NCCL.
 std::string library_of(const std::string& stack, const std::string& of_trace = "");
 
 // GPUs of a collective that says nothing about them.
