@@ -206,16 +206,15 @@ TEST(Faces, HelpOfEveryVerbFitsEightyColumns) {
   EXPECT_THAT(run_program("estimate --help").out, HasSubstr("the first excluded"));
 }
 
-// A step that is written as a Chakra trace takes the same time in the replay as in the estimate.
+// A step that is written as a Chakra trace takes the same time in the replay as in the estimate:
+// the trace names the engine's all-reduce and what the engine adds to each call.
 TEST(Faces, AStepGoesOutAndComesBackAsATrace) {
   const Scratch scratch;
   const std::string prefix = (scratch.path() / "step").string();
-  const json asked =
-      json::parse(run_program("estimate -m llama-3-8b -g h100-sxm --tp 8 --isl 2048 "
-                              "--osl 16 --batch 8 -o json --set "
-                              "'engine.overrides.execution.collective_latency=0 s' --chakra " +
-                              prefix)
-                      .out);
+  const json asked = json::parse(run_program("estimate -m llama-3-8b -g h100-sxm --tp 8 --isl 2048 "
+                                             "--osl 16 --batch 8 -o json --chakra " +
+                                             prefix)
+                                     .out);
   for (const std::string phase : {"prefill", "decode"}) {
     double computing = 0, talking = 0;
     for (const json& k : asked["points"][0]["kernels"]) {
@@ -223,18 +222,18 @@ TEST(Faces, AStepGoesOutAndComesBackAsATrace) {
       (k["part"] == "communication" ? talking : computing) += k["time_us"].get<double>();
     }
     const json replayed =
-        json::parse(run_program("network --gpus 8 -g h100-sxm --stack vllm --fidelity analytical "
+        json::parse(run_program("network --gpus 8 -g h100-sxm --fidelity analytical "
                                 "-o json --chakra " +
                                 prefix + "." + phase)
                         .out);
     const json& m = replayed["points"][0]["metrics"];
     EXPECT_NEAR(m["computing"]["value"].get<double>(), computing, 2) << phase;
-    EXPECT_NEAR(m["exposed"]["value"].get<double>(), talking, 0.02 * talking) << phase;
+    EXPECT_NEAR(m["exposed"]["value"].get<double>(), talking, 0.01 * talking) << phase;
   }
   const Result many =
       run_program("estimate -m llama-3-8b -g h100-sxm --batch 1,2 --chakra " + prefix);
   EXPECT_EQ(many.code, 2);
-  EXPECT_THAT(many.err, HasSubstr("--chakra: one deployment and one load at a time"));
+  EXPECT_THAT(many.err, HasSubstr("--chakra: expected one point, got a sweep"));
 }
 
 TEST(Faces, ReducesAndUnevenExchanges) {

@@ -43,14 +43,14 @@ void flatten(const Json& value, const std::string& name,
   out.emplace_back(name, text);
 }
 
-void write_steps(std::span<const Answer> answers, const std::string& prefix) {
+void write_traces(std::span<const Answer> answers, const std::string& prefix) {
   const bool one = answers.size() == 1 && answers[0].points.size() == 1;
-  if (!one) throw InputError("--chakra: one deployment and one load at a time");
+  if (!one) throw InputError("--chakra: expected one point, got a sweep");
   const Point& p = answers[0].points[0];
-  if (!p.feasibility.fits) return;
+  if (p.chakra.empty() && !p.feasibility.fits) return;
   if (p.chakra.empty()) throw InputError("--chakra: no step of a model to write");
-  for (const auto& [phase, bytes] : p.chakra)
-    write_file(fmt::format("{}.{}.0.et", prefix, phase), bytes, "--chakra");
+  for (const auto& [end, bytes] : p.chakra)
+    write_file(fmt::format("{}.{}", prefix, end), bytes, "--chakra");
 }
 
 }  // namespace
@@ -94,7 +94,7 @@ void add_output_flags(CLI::App& app, OutputOptions& o, bool has_steps, bool simu
 void print(std::span<const Answer> answers, const OutputOptions& o) {
   if (!o.html.empty()) write_file(o.html, html(answers), "--html");
   if (!o.trace.empty()) write_file(o.trace, perfetto_trace(answers), "--trace");
-  if (!o.chakra.empty()) write_steps(answers, o.chakra);
+  if (!o.chakra.empty()) write_traces(answers, o.chakra);
   switch (o.format) {
     case Format::kTable:
       for (const Answer& a : answers) {

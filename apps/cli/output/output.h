@@ -18,7 +18,7 @@ enum class Format { kTable, kJson, kJsonl, kCsv, kMd, kVllm, kAiperf };
 struct OutputOptions {
   Format format = Format::kTable;
   std::string html, trace;  // files that are also written; empty: none
-  std::string chakra;       // prefix of two further files: PREFIX.prefill.0.et, PREFIX.decode.0.et
+  std::string chakra;       // prefix of further files, those of Point::chakra
   bool breakdown = true;    // the time of every kernel in json, md and table
 };
 

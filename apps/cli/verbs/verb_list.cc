@@ -16,6 +16,7 @@
 #include "orrery/hardware/catalog.h"
 #include "orrery/model/catalog/catalog.h"
 #include "orrery/scenario/answer/metric_meanings.h"
+#include "orrery/scenario/document/training_recipe.h"
 #include "orrery/training/schedules/schedule.h"
 #include "orrery/workload/plan/engine.h"
 #include "orrery/workload/plan/training_stack.h"
@@ -101,6 +102,21 @@ std::vector<Json> accelerator_facts(const Bundle& bundle) {
   return rows;
 }
 
+// A document's keys and values, as they are written.
+Json document_json(const Node& node) {
+  if (!node.is_map() && !node.is_list()) return node.as_string();
+  Json out = node.is_map() ? Json::object() : Json::array();
+  for (std::size_t i = 0; i < node.items().size(); ++i) {
+    Json value = document_json(node.items()[i]);
+    if (node.is_map()) {
+      out[node.keys()[i]] = std::move(value);
+    } else {
+      out.push_back(std::move(value));
+    }
+  }
+  return out;
+}
+
 // Heads and lines of the list of each kind, within 80 columns.
 std::string list_head(const std::string& kind) {
   if (kind == "models")
@@ -115,6 +131,7 @@ std::string list_head(const std::string& kind) {
     return fmt::format("{:<24} {:<7} {:>9} {:>10}  {}", "id", "kind", "GB/s", "latency us",
                        "what it is");
   if (kind == "stacks") return fmt::format("{:<20} {}", "id", "what trains");
+  if (kind == "recipes") return fmt::format("{:<34} {}", "id", "training recipe");
   if (kind == "metrics") return fmt::format("{:<24} {}", "id", "what it is");
   if (kind == "schedules") return fmt::format("{:<12} {}", "id", "pipeline schedule");
   if (kind == "accelerators")
@@ -182,6 +199,7 @@ std::string list_line(const std::string& kind, const Json& j) {
     return fmt::format("{:<{}}{}", id, column, doc.substr(column, doc.size() - column - 1));
   };
   if (kind == "schedules") return explained(13);
+  if (kind == "recipes") return explained(35);
   if (kind == "metrics") return explained(25);
   return fmt::format("{:<20} {} ({})", id, j["name"].get<std::string>(),
                      j["version"].get<std::string>());
@@ -214,6 +232,15 @@ std::vector<Json> collect(const std::string& kind, const Bundle& bundle) {
   } else if (kind == "stacks") {
     for (const TrainingStackProfile& k : training_stacks())
       rows.push_back({{"id", k.name}, {"doc", k.doc}});
+  } else if (kind == "recipes") {
+    for (const std::string& id : training_recipe_ids(bundle)) {
+      const TrainingRecipe r = training_recipe(id, bundle);
+      rows.push_back({{"id", r.id},
+                      {"doc", r.doc},
+                      {"source", r.source},
+                      {"date", r.date},
+                      {"scenario", document_json(r.scenario)}});
+    }
   } else if (kind == "schedules") {
     for (const PipelineScheduleKind& k : pipeline_schedule_kinds())
       rows.push_back({{"id", k.name}, {"doc", k.doc}});
@@ -223,9 +250,9 @@ std::vector<Json> collect(const std::string& kind, const Bundle& bundle) {
     for (const MetricMeaning& m : metric_meanings())
       rows.push_back({{"id", m.name}, {"asked", m.asked}, {"doc", m.meaning}});
   } else {
-    const std::vector<std::string> kinds = {"models",    "gpus",         "nodes",
-                                            "fabrics",   "engines",      "stacks",
-                                            "schedules", "accelerators", "metrics"};
+    const std::vector<std::string> kinds = {"models",  "gpus",   "nodes",     "fabrics",
+                                            "engines", "stacks", "schedules", "accelerators",
+                                            "metrics", "recipes"};
     throw InputError(fmt::format("expected one of {}, got '{}'{}", fmt::join(kinds, ", "), kind,
                                  did_you_mean(kind, kinds)));
   }
@@ -313,7 +340,7 @@ Json show(const std::string& name, const Bundle& bundle) {
   if (const auto node = known_to([&] { return node_facts(catalog.node_type(name)); })) return *node;
   if (const auto fabric = known_to([&] { return fabric_facts(catalog.fabric(name)); }))
     return *fabric;
-  for (const char* kind : {"stacks", "schedules"}) {
+  for (const char* kind : {"stacks", "schedules", "recipes"}) {
     for (Json& row : collect(kind, bundle))
       if (row["id"].get<std::string>() == canonical_name(name)) return row;
   }
@@ -327,12 +354,12 @@ Json show(const std::string& name, const Bundle& bundle) {
   known.insert(known.end(), engines.begin(), engines.end());
   const auto fabrics = catalog.fabric_ids();
   known.insert(known.end(), fabrics.begin(), fabrics.end());
-  for (const char* kind : {"stacks", "schedules"})
+  for (const char* kind : {"stacks", "schedules", "recipes"})
     for (const Json& row : collect(kind, bundle)) known.push_back(row["id"].get<std::string>());
   for (const MetricMeaning& m : metric_meanings()) known.emplace_back(m.name);
-  throw InputError(
-      fmt::format("no model, GPU, node, fabric, engine, stack, schedule or metric is called '{}'{}",
-                  name, did_you_mean(name, known)));
+  throw InputError(fmt::format(
+      "no model, GPU, node, fabric, engine, stack, schedule, recipe or metric is called '{}'{}",
+      name, did_you_mean(name, known)));
 }
 
 }  // namespace
@@ -340,13 +367,13 @@ Json show(const std::string& name, const Bundle& bundle) {
 void add_list(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand(
       "list",
-      "Lists models, GPUs, nodes, networks, engines, training stacks, pipeline schedules, "
-      "accelerators or metrics.");
+      "Lists models, GPUs, nodes, networks, engines, training stacks and recipes, pipeline "
+      "schedules, accelerators or metrics.");
   auto o = std::make_shared<ListOptions>();
   app->add_option(
          "KIND", o->kind,
-         "what to list: models, gpus, nodes, fabrics, engines, stacks, schedules, accelerators or "
-         "metrics")
+         "what to list: models, gpus, nodes, fabrics, engines, stacks, recipes, schedules, "
+         "accelerators or metrics")
       ->required();
   app->add_option("--family", o->family,
                   "of models: those whose family, such as qwen3_moe, begins with this");
@@ -358,10 +385,10 @@ void add_list(CLI::App& program, Context& context) {
 }
 
 void add_show(CLI::App& program, Context& context) {
-  CLI::App* app = program.add_subcommand(
-      "show",
-      "Shows the facts of one model, GPU, node, network, engine, training stack or schedule, or "
-      "what a metric means.");
+  CLI::App* app = program.add_subcommand("show",
+                                         "Shows the facts of one model, GPU, node, network, "
+                                         "engine, training stack, recipe or schedule, or "
+                                         "what a metric means.");
   auto o = std::make_shared<ListOptions>();
   app->add_option("NAME", o->name,
                   "its id or an alias; of a model also a Hugging Face id or a file")

@@ -11,6 +11,7 @@
 #include "apps/cli/output/output_compare.h"
 #include "apps/cli/verbs/verbs.h"
 #include "orrery/base/error.h"
+#include "orrery/scenario/document/training_recipe.h"
 #include "orrery/scenario/measured/training_log.h"
 #include "orrery/scenario/runner/runner.h"
 
@@ -20,7 +21,8 @@ namespace {
 // The flags: model, hardware, and every key of a scenario's `training` and `chance`.
 struct TrainFlags : QuestionFlags {
   std::string timeline;
-  std::string log;  // of a real job, to compare with
+  std::string recipe;  // name
+  std::string log;     // of a real job, to compare with
 };
 
 // Where the log contradicts the question; empty if it does not.
@@ -46,11 +48,17 @@ void print_comparison(const TrainingLog& log, const Point& point) {
 
 void answer(const TrainFlags& flags, Context& context) {
   Node document = flags.document();
+  if (!flags.recipe.empty()) {
+    document = training_recipe(flags.recipe, context.bundle()).scenario;
+    set_path(document, "name", scalar_node("command line", ""));
+    flags.apply(document);
+  }
   check_asked(document, "orrery train --model llama-3-8b --gpu h100-sxm --gpus 64 --stack fsdp");
   if (!document.find("training")) set_path(document, "training.gpus", scalar_node("1", ""));
   RunOptions options;
   options.breakdown = flags.output.breakdown || !flags.output.html.empty();
   options.steps = !flags.timeline.empty();
+  options.chakra = !flags.output.chakra.empty();
   Runner runner(context.bundle());
   const Answer a = runner.run(read_scenario(document), options);
   if (!flags.timeline.empty()) {
@@ -77,6 +85,11 @@ void answer(const TrainFlags& flags, Context& context) {
 std::shared_ptr<TrainFlags> add_job_flags(CLI::App& app) {
   auto flags = std::make_shared<TrainFlags>();
   flags->add_key(app, "model", "what is asked about");
+  app.add_option("--recipe", flags->recipe,
+                 "model, hardware and layout of a recipe that a training stack publishes (`orrery "
+                 "list recipes`); flags override it")
+      ->group("what is asked about")
+      ->type_name("NAME");
   for (const char* group : {"hardware", "training", "chance"}) flags->add_group(app, group);
   flags->add_assignments(app, "any key");
   return flags;
@@ -94,6 +107,13 @@ void add_train(CLI::App& program, Context& context) {
                   "write the events of the pipeline for ui.perfetto.dev (not with a sweep)")
       ->group("output")
       ->type_name("FILE");
+  app->add_option(
+         "--chakra", flags->output.chakra,
+         "write the iteration, event by event, as a Chakra trace of each rank (PREFIX.0.et, "
+         "PREFIX.1.et, ... and PREFIX.groups.json), for `orrery network --chakra` and "
+         "ASTRA-sim (not with a sweep)")
+      ->group("output")
+      ->type_name("PREFIX");
   app->add_option("--log", flags->log,
                   "compare with the log of a real job, as `orrery compare training` does")
       ->group("output")
@@ -104,7 +124,8 @@ void add_train(CLI::App& program, Context& context) {
       "  orrery train -m gpt-3-175b -g h100-sxm --gpus 64 --tp 8 --pp 1-8*2 \\\n"
       "    --global-batch 64 --recompute selective\n"
       "  orrery train -m llama-2-70b -g a100-80g-sxm --tuning qlora --lora-targets q,v\n"
-      "  orrery train -m mixtral-8x7b -g h100-sxm --gpus 32-256*2 --ep 8 --zero 1");
+      "  orrery train -m mixtral-8x7b -g h100-sxm --gpus 32-256*2 --ep 8 --zero 1\n"
+      "  orrery train --recipe llama-3-70b-bridge-h100-fp8 --gpus 128 --global-batch 256");
   app->callback([flags, &context] { answer(*flags, context); });
 }
 

@@ -218,7 +218,7 @@ void check_order(const ChakraTrace& trace, const std::string& name) {
 }
 
 // Attributes of a node: whole numbers as uint64_val, others as double_val.
-void put(WireWriter& node, std::string_view name, double value) {
+void put(WireWriter& message, int field, std::string_view name, double value) {
   WireWriter a;
   a.text(1, name);
   if (value == std::floor(value) && value < 1.8e19) {
@@ -226,8 +226,9 @@ void put(WireWriter& node, std::string_view name, double value) {
   } else {
     a.number(3, value);
   }
-  node.text(10, a.bytes());
+  message.text(field, a.bytes());
 }
+void put(WireWriter& node, std::string_view name, double value) { put(node, 10, name, value); }
 
 std::string write_node(const ChakraNode& n) {
   WireWriter w;
@@ -275,6 +276,11 @@ ChakraTrace parse_chakra(std::string_view bytes, const std::string& name) {
   for (WireReader metadata = in.message(); metadata.next();) {
     if (metadata.number() == 1) {
       trace.version = shown(metadata.text());
+    } else if (metadata.number() == 2) {
+      const Attribute a = read_attribute(metadata.nested());
+      if (a.name == "collective_library") trace.library = shown(a.text);
+      if (a.name == "collective_latency")
+        trace.collective_latency = Seconds(number_of(metadata, a, 0, 1));
     } else {
       metadata.skip();
     }
@@ -287,6 +293,14 @@ ChakraTrace parse_chakra(std::string_view bytes, const std::string& name) {
 std::string write_chakra(const ChakraTrace& trace) {
   WireWriter metadata;
   metadata.text(1, trace.version);
+  if (!trace.library.empty()) {
+    WireWriter a;
+    a.text(1, "collective_library");
+    a.text(29, trace.library);
+    metadata.text(2, a.bytes());
+  }
+  if (trace.collective_latency > Seconds(0))
+    put(metadata, 2, "collective_latency", trace.collective_latency.value());
   std::string file;
   const auto append = [&](const std::string& bytes) {
     WireWriter length;

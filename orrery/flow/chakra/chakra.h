@@ -7,8 +7,9 @@
 //
 // A node keeps its id, name, type, control and data dependencies, duration_micros, and the
 // attributes is_cpu_op, num_ops, tensor_size, comm_type, comm_size, comm_src, comm_dst, comm_tag,
-// pg_name and involved_dim, each in any of the schema's number types. Other fields and attributes
-// are skipped, as protobuf does.
+// pg_name and involved_dim, each in any of the schema's number types. GlobalMetadata may have two
+// attributes of this program, collective_library (a text) and collective_latency (seconds). Other
+// fields and attributes are skipped, as protobuf does.
 #pragma once
 
 #include <cstdint>
@@ -58,6 +59,10 @@ struct ChakraNode {
 
 struct ChakraTrace {
   std::string version;
+  // The library or framework whose collectives the rank called, and what the caller adds to each,
+  // times the binary logarithm of its ranks. Empty and 0: the trace does not say.
+  std::string library;
+  Seconds collective_latency;
   std::vector<ChakraNode> nodes;  // in the file's order
 };
 

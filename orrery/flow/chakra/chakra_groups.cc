@@ -7,7 +7,7 @@
 namespace orrery {
 
 std::string ChakraGroups::key(const ChakraNode& n) const {
-  if (!n.group.empty() && replay_.groups.contains(n.group)) return "=" + n.group;
+  if (knows(n.group)) return "=" + n.group;
   std::string mask;
   for (std::size_t d = 0; d < replay_.dimensions.size(); ++d) {
     const bool involved = n.dimensions.empty() || (d < n.dimensions.size() && n.dimensions[d]);
@@ -16,8 +16,7 @@ std::string ChakraGroups::key(const ChakraNode& n) const {
   return mask;
 }
 
-const std::vector<int>& ChakraGroups::of_rank(const ChakraNode& n) {
-  const std::string key = this->key(n);
+const std::vector<int>& ChakraGroups::of_rank(const std::string& key) {
   const auto [it, fresh] = by_key_.try_emplace(key);
   if (!fresh) return it->second;
   std::vector<int>& number = it->second;
@@ -46,7 +45,8 @@ const std::vector<int>& ChakraGroups::of_rank(const ChakraNode& n) {
         throw InputError(fmt::format("a communicator has rank {} of {}", r, replay_.gpus));
       }
     }
-    const auto [known, added] = ids_.try_emplace(ranks, static_cast<int>(all_.size()));
+    const auto [known, added] =
+        ids_.try_emplace({key.starts_with('=') ? key : "", ranks}, static_cast<int>(all_.size()));
     if (added) all_.push_back(ranks);
     for (int r : ranks) number[static_cast<std::size_t>(r)] = known->second;
   }

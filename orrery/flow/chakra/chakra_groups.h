@@ -2,7 +2,8 @@
 //
 // A node names its group by pg_name if the replay knows groups of that name. Otherwise the node's
 // dimensions of the mesh of ranks count (all dimensions if it names none): a group consists of the
-// ranks that agree in the coordinates of the other dimensions.
+// ranks that agree in the coordinates of the other dimensions. Groups of two names are two
+// communicators, even of the same ranks.
 #pragma once
 
 #include <map>
@@ -22,16 +23,21 @@ class ChakraGroups {
 
   // A key that is equal for nodes whose collectives run on the same groups.
   std::string key(const ChakraNode& n) const;
+  // Whether the replay knows groups of this name.
+  bool knows(const std::string& name) const {
+    return !name.empty() && replay_.groups.contains(name);
+  }
   // The number of each rank's group; -1: the rank is in none. InputError: a rank that does not
   // exist.
-  const std::vector<int>& of_rank(const ChakraNode& n);
+  const std::vector<int>& of_rank(const ChakraNode& n) { return of_rank(key(n)); }
+  const std::vector<int>& of_rank(const std::string& key);
   // The ranks of a group, by its number.
   const std::vector<int>& ranks(int group) const { return all_[static_cast<std::size_t>(group)]; }
 
  private:
   const ChakraReplay& replay_;
   std::map<std::string, std::vector<int>> by_key_;
-  std::map<std::vector<int>, int> ids_;
+  std::map<std::pair<std::string, std::vector<int>>, int> ids_;  // by name and ranks
   std::vector<std::vector<int>> all_;
 };
 

@@ -35,6 +35,11 @@ struct Entity {
   std::set<std::size_t> after;
 };
 
+template <class Number>
+std::size_t at(Number n) {
+  return static_cast<std::size_t>(n);
+}
+
 class Replay {
  public:
   Replay(const std::vector<ChakraTrace>& traces, const ChakraReplay& options)
@@ -75,10 +80,17 @@ class Replay {
     if (traces.empty()) throw InputError("no traces to replay");
     std::map<std::string, std::size_t> known;
     for (std::size_t r = 0; r < traces.size(); ++r) {
-      // Equal up to the ranks that it names.
+      // Equal up to the ranks and groups that it names.
       ChakraTrace plain = traces[r];
       plain.version.clear();
+      std::map<std::string, std::string> roles;  // of groups: the order in which they are named
+      std::vector<std::string> named;
       for (ChakraNode& n : plain.nodes) {
+        if (n.type == Type::kCollective && groups_.knows(n.group)) {
+          const auto [role, first] = roles.try_emplace(n.group, "");
+          if (first) role->second = fmt::format("#{}", roles.size()), named.push_back(n.group);
+          n.group = role->second;
+        }
         if (n.type != Type::kSend && n.type != Type::kRecv) continue;
         const int d = offset(n, static_cast<int>(r));
         n.name += fmt::format("@{}", d);
@@ -90,6 +102,7 @@ class Replay {
         first_rank_.push_back(static_cast<int>(r));
       }
       classes_[it->second].ranks.push_back(static_cast<int>(r));
+      named_.push_back(std::move(named));
     }
     if (classes_.size() == 1) {
       classes_[0].ranks.resize(static_cast<std::size_t>(options_.gpus));
@@ -104,6 +117,14 @@ class Replay {
     for (std::size_t c = 0; c < classes_.size(); ++c) {
       for (int r : classes_[c].ranks) class_of_[static_cast<std::size_t>(r)] = c;
     }
+  }
+
+  // The group of a rank of a class on which a node's collective runs; -1: none.
+  int group_of(std::size_t c, const ChakraNode& n, int rank) {
+    const std::vector<std::string>& own = named_[at(first_rank_[c])];
+    const auto role = std::find(own.begin(), own.end(), n.group);
+    if (role == own.end() || at(rank) >= named_.size()) return groups_.of_rank(n)[at(rank)];
+    return groups_.of_rank("=" + named_[at(rank)][at(role - own.begin())])[at(rank)];
   }
 
   // The unit that a node occupies, one node at a time: the GPU or the CPU of a computation, the
@@ -167,9 +188,8 @@ class Replay {
         const ChakraNode& n = node(c, i);
         if (n.type != Type::kCollective) continue;
         const int k = met[groups_.key(n)]++;
-        const std::vector<int>& number = groups_.of_rank(n);
         for (int r : classes_[c].ranks) {
-          const int g = number[static_cast<std::size_t>(r)];
+          const int g = group_of(c, n, r);
           if (g < 0) {
             throw InputError(fmt::format("node {} ('{}'): rank {} is in no group '{}'", n.id,
                                          n.name, r, n.group));
@@ -337,6 +357,8 @@ class Replay {
   ChakraGroups groups_;
   ChakraOps ops_;
   std::vector<TraceClass> classes_;
+  std::vector<std::vector<std::string>>
+      named_;                    // by rank: groups, in the order in which it names them
   std::vector<int> first_rank_;  // whose trace stands for the class
   std::vector<std::size_t> class_of_;
   std::vector<std::vector<std::vector<std::size_t>>> entity_of_;  // of each node of each class

@@ -1,9 +1,9 @@
 // Replays Chakra traces as a program for the flow simulation.
 //
-// Ranks with equal traces run as one class; the peers of sends and receives are counted from the
-// rank that has the node. A single trace, or several equal ones, stands for every GPU of the
-// topology: a peer is a GPU at the same distance, modulo the number of GPUs. Different traces need
-// one for each GPU.
+// Ranks with equal traces run as one class. The peers of sends and receives are counted from the
+// rank that has the node, and the groups that a trace names may have other names in each rank's. A
+// single trace, or several equal ones, stands for every GPU of the topology: a peer is a GPU at the
+// same distance, modulo the number of GPUs. Different traces need one for each GPU.
 //
 //   Computation  A COMP_NODE takes its duration, or else max(num_ops / peak, tensor_size / memory
 //                bandwidth). A GPU computes one node at a time, in an order that respects the

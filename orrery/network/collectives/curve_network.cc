@@ -69,26 +69,6 @@ constexpr double kSlowerHost = 1.5;
 // A forced pair within a node for which no curve was fitted (trees, protocols).
 constexpr LibraryCurve kWithinNode{1.2, 0.97, 0.3};
 
-int group_stride(const Collective& c, const RankPlacement& p) {
-  switch (c.group) {
-    case Collective::Group::kTensor:
-      return p.tensor;
-    case Collective::Group::kPipeline:
-      return p.pipeline;
-    case Collective::Group::kData:
-      return p.data;
-    case Collective::Group::kExpert:
-      return c.ranks > p.tensor_ranks ? p.wide_expert : p.expert;
-    case Collective::Group::kContext:
-      return p.context;
-    case Collective::Group::kReplica:
-      return p.replica;
-    case Collective::Group::kExpertData:
-      return p.expert_data;
-  }
-  return 1;
-}
-
 // The fitted curve of a forced pair within a node; nullopt if there is none. A curve covers all
 // protocols of its algorithm.
 std::optional<CollectiveAlgorithm> curve_of(const ForcedChoice& forced) {
@@ -139,7 +119,7 @@ CollectiveTime CurveNetwork::predict(const Collective& c, const ForcedChoice& fo
 CollectiveTime CurveNetwork::exchange(const ExpertExchange& x, Collective::Group group, int ranks,
                                       const RankPlacement& p) const {
   const Collective c{Collective::Kind::kAllToAll, group, ranks, Bytes(1)};
-  const int stride = group_stride(c, p);
+  const int stride = stride_of(c, p);
   const GroupLink link = group_link(c, p);
   // A fabric on which DeepEP was not measured has the start and share of NVLink.
   ExpertCurve unknown;
@@ -178,7 +158,7 @@ CollectiveTime CurveNetwork::exchange(const ExpertExchange& x, Collective::Group
 
 GroupLink CurveNetwork::group_link(const Collective& c, const RankPlacement& p) const {
   const bool stages = c.group == Collective::Group::kPipeline && c.kind == Collective::Kind::kSend;
-  return cluster_.link(stages ? std::max(p.stages, 2) : c.ranks, group_stride(c, p));
+  return cluster_.link(stages ? std::max(p.stages, 2) : c.ranks, stride_of(c, p));
 }
 
 CurveNetwork::TunerInputs CurveNetwork::tuner_inputs(int ranks, int stride, Collective::Kind kind,
@@ -199,7 +179,7 @@ Seconds CurveNetwork::bound_of(const Collective& c, const GroupLink& link, const
                                bool collnet) const {
   Seconds bound = bisection_bound(cluster_, link, c.kind, c.bytes, collnet);
   for (const Cluster& other : other_kinds_) {
-    const GroupLink theirs = other.link(c.ranks, group_stride(c, p));
+    const GroupLink theirs = other.link(c.ranks, stride_of(c, p));
     bound = std::max(bound, bisection_bound(other, theirs, c.kind, c.bytes, collnet));
   }
   return bound;
@@ -221,7 +201,7 @@ CurveNetwork::GroupRoute CurveNetwork::route(int ranks, int stride) const {
 const CurveNetwork::TunerInputs& CurveNetwork::tuner_inputs_of(
     const Collective& c, const RankPlacement& p, const ForcedChoice& forced,
     std::optional<TunerInputs>& scratch) const {
-  const int stride = group_stride(c, p);
+  const int stride = stride_of(c, p);
   if (is_collnet(forced)) return scratch.emplace(tuner_inputs(c.ranks, stride, c.kind, true));
   for (const GroupRoute& r : routes_) {
     if (r.ranks == c.ranks && r.stride == stride) return r.kinds[static_cast<std::size_t>(c.kind)];
@@ -358,7 +338,7 @@ CurveNetwork::Choice CurveNetwork::between_nodes(const Collective& c, const Grou
       // The node's own ranks get 1/nodes of an all-to-all's bytes.
       Collective within = c;
       within.bytes = c.bytes / link.nodes;
-      const Choice inner = inside(within, cluster_.link(link.ranks_per_node, group_stride(c, p)),
+      const Choice inner = inside(within, cluster_.link(link.ranks_per_node, stride_of(c, p)),
                                   link.ranks_per_node, "library", {});
       local = inner.time.transfer;
       choice.origin = std::max(choice.origin, inner.origin);

@@ -35,6 +35,26 @@ RankPlacement placement(const TrainingPlan& plan) {
   return p;
 }
 
+int stride_of(const Collective& c, const RankPlacement& p) {
+  switch (c.group) {
+    case Collective::Group::kTensor:
+      return p.tensor;
+    case Collective::Group::kPipeline:
+      return p.pipeline;
+    case Collective::Group::kData:
+      return p.data;
+    case Collective::Group::kExpert:
+      return c.ranks > p.tensor_ranks ? p.wide_expert : p.expert;
+    case Collective::Group::kContext:
+      return p.context;
+    case Collective::Group::kReplica:
+      return p.replica;
+    case Collective::Group::kExpertData:
+      return p.expert_data;
+  }
+  return 1;
+}
+
 CollectiveTime NetworkModel::predict(const Collective& c, const ForcedChoice& forced) const {
   if (forced.any())
     throw InputError("this network model has no algorithm or protocol to prescribe");

@@ -44,6 +44,8 @@ RankPlacement placement(const ParallelPlan& plan);
 // Megatron's order of ranks: tp runs fastest, then cp, dp and pp, or pp before dp if the plan says
 // so. In the latter order a data-parallel group with cp > 1 counts as evenly spread.
 RankPlacement placement(const TrainingPlan& plan);
+// Distance in ranks between neighbours of the group of a collective.
+int stride_of(const Collective& c, const RankPlacement& placement);
 
 // The larger part of a collective's time.
 enum class CollectiveBound { kLatency, kBandwidth };

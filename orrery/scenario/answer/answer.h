@@ -141,7 +141,8 @@ struct Point {
   std::vector<StepRow> steps;        // filled on request for a simulated service
   std::vector<MetricBound> bounds;   // filled on request
   std::string timeline;              // on request: a pipeline or a replay in Chrome's trace format
-  // On request: steps as Chakra traces, each "prefill" or "decode" with the bytes of its file.
+  // On request: Chakra traces, each the end of a file's name ("prefill.0.et", "decode.0.et"; of
+  // training "0.et", "1.et", ... and "groups.json") and its bytes.
   std::vector<std::pair<std::string, std::string>> chakra;
 
   const Metric* find(std::string_view name) const;

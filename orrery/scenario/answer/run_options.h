@@ -12,7 +12,7 @@ struct RunOptions {
   bool requests = false;     // fill Point::requests
   bool steps = false;        // fill Point::steps, or Point::timeline of a training or replay
   bool bounds = false;       // fill Point::bounds
-  bool chakra = false;       // fill Point::chakra; needs `breakdown`
+  bool chakra = false;       // fill Point::chakra; needs `breakdown`, except in training
   const RequestLoad* load = nullptr;  // the requests to simulate in place of the scenario's own
 };
 

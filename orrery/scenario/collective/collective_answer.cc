@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "orrery/base/error.h"
 #include "orrery/network/collectives/mixed_network.h"
@@ -83,7 +84,7 @@ Hierarchy hierarchical(const AskedCollective& a, Bytes bytes, const Bundle& bund
         a.ranks, link.nodes, link.nodes == 1 ? "" : "s", link.ranks_per_node));
   }
   const ParallelPlan plan{.tp = link.ranks_per_node, .pp = 1, .dp = link.nodes, .ep = 1};
-  const auto network = make_mixed_network(a.kinds, plan, a.question.stack, bundle);
+  const auto network = make_mixed_network(a.kinds, plan, library_of(a.question.stack), bundle);
   using Kind = Collective::Kind;
   using Group = Collective::Group;
   EstimateSum<Seconds> sum;
@@ -157,6 +158,21 @@ void add_exchange(const AskedCollective& a, std::int64_t tokens, Point& p) {
       {Collective::Kind::kAllToAll, Collective::Group::kData, a.ranks, Bytes(1)}));
 }
 
+// The ports that a node of the named kind or network has. Nothing for a group within a node.
+std::optional<std::string> note_of_ports(const AskedCollective& a) {
+  const NodeType& node = a.cluster().node_type();
+  if (a.kinds.size() > 1 || node.network.ports == 0) return std::nullopt;
+  if (a.cluster().link(a.ranks, a.question.stride).nodes == 1) return std::nullopt;
+  const int ports = node.network.ports, gpus = node.gpu_count;
+  const std::string shared =
+      ports < gpus && gpus % ports == 0   ? fmt::format(": {} GPUs share a port", gpus / ports)
+      : ports > gpus && ports % gpus == 0 ? fmt::format(": {} for each GPU", ports / gpus)
+      : ports == gpus                     ? ": one for each GPU"
+                                          : "";
+  return fmt::format("a node of {} GPUs has {} port{} of {}{}", gpus, ports, ports == 1 ? "" : "s",
+                     node.network.fabric, shared);
+}
+
 // The values that the points of one group share.
 struct CollectiveGroup {
   std::vector<Cluster> kinds;
@@ -178,7 +194,7 @@ CollectiveGroup group_with_network(std::vector<Cluster> kinds, int ranks,
                                    const CollectiveQuestion& q, const Bundle& bundle) {
   CollectiveGroup g;
   const ParallelPlan plan{.tp = q.stride, .pp = 1, .dp = ranks, .ep = 1};
-  g.network = make_mixed_network(kinds, plan, q.stack, bundle);
+  g.network = make_mixed_network(kinds, plan, library_of(q.stack), bundle);
   g.ranks = ranks;
   for (const Cluster& c : kinds) {
     g.gpus += (g.gpus.empty() ? "" : " + ") + c.gpu().id;
@@ -245,6 +261,9 @@ std::vector<Point> answer_collective(Facts& facts, const CollectiveQuestion& q,
     add_exchange(asked, q.tokens, p);
   } else {
     add_collective(asked, q.bytes, facts.bundle(), p);
+  }
+  if (!hardware.node.empty()) {
+    if (auto note = note_of_ports(asked)) p.notes.push_back(*std::move(note));
   }
   const Cluster& first = group->kinds.front();
   if (bounds) bound_collective(first.link(group->ranks, q.stride), first.gpu(), p);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <cmath>
 #include <map>
 
 #include "orrery/flow/chakra/astra_sim.h"
@@ -16,6 +17,7 @@
 #include "orrery/network/algorithms/cost.h"
 #include "orrery/network/collectives/make_network.h"
 #include "orrery/scenario/collective/node_runs.h"
+#include "orrery/scenario/question/collective_question.h"
 
 namespace orrery {
 namespace {
@@ -246,10 +248,14 @@ std::vector<Point> flow_points(Facts& facts, const FlowQuestion& q, const FlowCo
   return points;
 }
 
-// Times of collectives at analytical fidelity, a model for each shape of group.
+// Times of the collectives of a trace at analytical fidelity, a model for each shape of group. What
+// the trace's caller adds to a collective is added if the library is that of the trace.
 std::function<Seconds(const Collective&, int)> analytical_times(const FlowContext& context,
-                                                                const Catalog& catalog, int gpus,
+                                                                const ChakraTrace& trace, int gpus,
+                                                                const Catalog& catalog,
                                                                 const Bundle& bundle) {
+  const std::string library = library_of(context.stack, trace.library);
+  const Seconds latency = library == trace.library ? trace.collective_latency : Seconds(0);
   using Models = std::map<std::pair<int, int>, std::unique_ptr<NetworkModel>>;
   const Gpu gpu = gpu_of(catalog, context.gpu, context.node);
   const auto cluster = std::make_shared<Cluster>(catalog, gpu, gpus, context.node);
@@ -260,9 +266,9 @@ std::function<Seconds(const Collective&, int)> analytical_times(const FlowContex
     auto& model = (*models)[{c.ranks, stride}];
     if (!model) {
       const ParallelPlan plan{.tp = stride, .pp = 1, .dp = c.ranks, .ep = 1};
-      model = make_network_model(*cluster, plan, context.stack, bundle);
+      model = make_network_model(*cluster, plan, library, bundle);
     }
-    return model->predict(c).time.value;
+    return model->predict(c).time.value + latency * std::log2(std::max(c.ranks, 1));
   };
 }
 
@@ -318,7 +324,7 @@ Point replay(const FlowQuestion& q, const FlowContext& context, const Catalog& c
           "different "
           "nodes and damage need --fidelity flow");
     }
-    how.collective_time = analytical_times(context, catalog, gpus, bundle);
+    how.collective_time = analytical_times(context, traces.front(), gpus, catalog, bundle);
   }
   const FlowProgram program = chakra_program(traces, how);
   const FlowResult r = simulate_flows(network.topology, program, options_of(q));
@@ -341,6 +347,12 @@ Point replay(const FlowQuestion& q, const FlowContext& context, const Catalog& c
       "{} trace{} on {} GPUs{}; computing is the longest sum of one GPU, exposed the rest",
       traces.size(), traces.size() == 1 ? "" : "s", gpus,
       static_cast<int>(traces.size()) < gpus ? ", every GPU the same" : ""));
+  if (const std::string& library = traces.front().library; analytical && !library.empty()) {
+    p.notes.push_back(context.stack.empty()
+                          ? fmt::format("collectives of {}, which the trace names", library)
+                          : fmt::format("collectives of {}, although the trace names {}",
+                                        context.stack, library));
+  }
   add_notes(p, network, r, q);
   return p;
 }

@@ -19,7 +19,7 @@ struct FlowContext {
   std::int64_t bytes = 0, gpus = 0;
   bool all_gpus = false;  // no number was given: all of the topology
   int stride = 1;
-  std::string stack;               // of the analytical fidelity, for traces
+  std::string stack;               // of the analytical fidelity, for traces (library_of)
   std::string gpu, node;           // hardware; both may be empty with a topology or nodes
   std::vector<std::string> nodes;  // that differ (node_runs.h), in place of the hardware
 };

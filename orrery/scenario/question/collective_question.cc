@@ -32,6 +32,11 @@ const std::vector<std::string>& collective_names() {
   return names;
 }
 
+std::string library_of(const std::string& stack, const std::string& of_trace) {
+  if (!stack.empty()) return stack;
+  return of_trace.empty() ? "nccl" : of_trace;
+}
+
 void declare(Fields& f, CollectiveQuestion& q) {
   const auto exchange = [&q] { return q.is_exchange(); };
   constexpr const char* kExchange = "kind moe-dispatch or moe-combine";
@@ -50,7 +55,9 @@ void declare(Fields& f, CollectiveQuestion& q) {
   f.add("stride", q.stride,
         "distance between the ranks of a group; the groups in between run at the same time")
       .range(1, kMostCollectiveRanks);
-  f.add("stack", q.stack, "library or framework whose collectives are used")
+  f.add("stack", q.stack,
+        "library or framework whose collectives are used; empty: nccl, or the one that a trace "
+        "names")
       .one_of({"nccl", "rccl", "vllm", "trtllm", "sglang", "pytorch", "pytorch-loop"});
   f.add("algorithm", q.algorithm, "algorithm, as NCCL_ALGO; auto: NCCL's own choice")
       .one_of(algorithm_choices())

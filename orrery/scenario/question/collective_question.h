@@ -35,8 +35,8 @@ struct CollectiveQuestion {
   std::optional<std::int64_t> gpus;
   // Nodes that differ, in the order of ranks: "8 hgx-h100"; the group is all their GPUs.
   std::vector<std::string> nodes;
-  int stride = 1;  // between its members; all groups of the kind run at once
-  std::string stack = "nccl";
+  int stride = 1;     // between its members; all groups of the kind run at once
+  std::string stack;  // empty: library_of
   // "auto", a name of collective_algorithm.h, or "hierarchical": an all-reduce as a reduce-scatter
   // within the nodes, an all-reduce between them, and an all-gather within.
   std::string algorithm = "auto";
@@ -52,6 +52,10 @@ struct CollectiveQuestion {
   // Whether the question is about an exchange of experts, whose size is given in tokens.
   bool is_exchange() const { return kind.starts_with("moe-"); }
 };
+
+// The library of a question that names none: the one that its trace names (`of_trace`, if any),
+// else NCCL.
+std::string library_of(const std::string& stack, const std::string& of_trace = "");
 
 // GPUs of a collective that says nothing about them.
 inline constexpr std::int64_t kUsualCollectiveRanks = 8;

@@ -111,7 +111,7 @@ void answer_point(Facts& facts, const Scenario& s, const RunOptions& options,
                                                 [&] { return architecture_of(facts, s); });
   answer_training(facts, s.as<TrainingQuestion>(),
                   {*model, gpu, s.hardware.node, facts.kernels(gpu, {}), options.breakdown,
-                   options.steps, options.bounds},
+                   options.steps, options.bounds, options.chakra},
                   points.front());
 }
 

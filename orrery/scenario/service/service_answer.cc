@@ -234,9 +234,12 @@ std::vector<RequestRow> request_rows(const SimulationResult& r) {
 StepScale fast_steps() { return {1, normal_quantile(0.05)}; }
 StepScale slow_steps() { return {1, normal_quantile(0.95)}; }
 
+Batch usual_decode(const SimulationConfig& config) {
+  return {{{std::min<std::int64_t>(32, config.replica.limits.max_num_seqs), 1, 1024}}};
+}
+
 Origin step_origin(const StepModel& steps, const SimulationConfig& config) {
-  return steps.time({{{std::min<std::int64_t>(32, config.replica.limits.max_num_seqs), 1, 1024}}})
-      .total.origin;
+  return steps.time(usual_decode(config)).total.origin;
 }
 
 void set_interval(Metric& m, double a, double b) {

@@ -75,6 +75,9 @@ struct SimulatedService {
   const PlainService* plain;  // null: compared with nothing
 };
 
+// The decode step by which a simulated service is judged: at most 32 sequences of 1,024 tokens.
+Batch usual_decode(const SimulationConfig& config);
+
 // Simulates the load three times: with step times as predicted, with all of them fast and with all
 // of them slow, which gives every metric's interval (queueing multiplies errors of steps;
 // docs/composition.md). Without RunOptions::intervals it simulates once. A plain service is

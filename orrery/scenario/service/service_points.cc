@@ -1,4 +1,5 @@
 #include "orrery/scenario/service/service_points.h"
+#include "orrery/scenario/setup/kernel_origins.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -171,6 +172,16 @@ ServiceQuestion simulate_case(Facts& facts, const ServiceCase& c, const RunOptio
   return service;
 }
 
+// The note that `estimate` has, about a decode step of the service.
+void note_origins(Facts& facts, const ServedModel& served, const SimulationConfig& config,
+                  Point& p) {
+  const Deployment& d = served.deployment;
+  if (facts.chip(d.gpu.id) != nullptr) return;
+  const StepTime step = served.steps->time(usual_decode(config), true);
+  if (auto note = note_of_origins("decode", step, facts.kernels(d.gpu, d.classes)))
+    p.notes.push_back(*std::move(note));
+}
+
 }  // namespace
 
 void answer_services(Facts& facts, const Scenario& s, const RunOptions& options, Point& p) {
@@ -228,6 +239,7 @@ void answer_services(Facts& facts, const Scenario& s, const RunOptions& options,
   add_pools(facts, s, {*served, techniques, pools}, false, config, p.notes);
   const ServiceQuestion simulated =
       simulate_case(facts, {s, service, *served, pools, techniques, config}, options, p);
+  note_origins(facts, *served, config, p);
   if (options.bounds) bound_service(*served, simulated, p);
 }
 

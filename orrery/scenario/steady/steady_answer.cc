@@ -8,8 +8,8 @@
 #include "orrery/memory/memory_model.h"
 #include "orrery/scenario/answer/advice.h"
 #include "orrery/scenario/bounds/physical_bounds.h"
+#include "orrery/scenario/setup/kernel_origins.h"
 #include "orrery/scenario/steady/chip_metrics.h"
-#include "orrery/scenario/steady/kernel_origins.h"
 #include "orrery/scenario/steady/layer_labels.h"
 #include "orrery/scenario/steady/step_trace.h"
 #include "orrery/serving/closed_form/closed_form.h"
@@ -176,8 +176,11 @@ void answer_time(const SteadyCase& c, std::int64_t capacity, const RunOptions& o
     note_origins(p, "decode", r.decode_step, c);
   }
   if (options.chakra) {
-    p.chakra.emplace_back("prefill", chakra_step(r.prefill_step, plan));
-    if (decodes) p.chakra.emplace_back("decode", chakra_step(r.decode_step, plan));
+    p.chakra.emplace_back("prefill.0.et",
+                          chakra_step(r.prefill_step, plan, c.served.deployment.engine));
+    if (decodes)
+      p.chakra.emplace_back("decode.0.et",
+                            chakra_step(r.decode_step, plan, c.served.deployment.engine));
   }
   p.limit = advice(p, decodes ? "decode" : "prefill");
 }

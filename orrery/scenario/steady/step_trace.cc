@@ -7,7 +7,8 @@
 
 namespace orrery {
 
-std::string chakra_step(const StepTime& step, const ParallelPlan& plan) {
+std::string chakra_step(const StepTime& step, const ParallelPlan& plan,
+                        const EngineProfile& engine) {
   Program program;
   program.layers = step.layers;
   for (const StepTerm& t : step.terms) program.ops.push_back(t.op);
@@ -21,7 +22,10 @@ std::string chakra_step(const StepTime& step, const ParallelPlan& plan) {
     owed -= whole;
     return microseconds(whole);
   };
-  return write_chakra(chakra_of(program, call, plan.tp));
+  ChakraTrace trace = chakra_of(program, call, plan.tp);
+  trace.library = engine.kernels.collectives;
+  trace.collective_latency = engine.execution.collective_latency;
+  return write_chakra(trace);
 }
 
 }  // namespace orrery

@@ -7,10 +7,13 @@
 #include <string>
 
 #include "orrery/step/step_model.h"
+#include "orrery/workload/plan/engine.h"
 
 namespace orrery {
 
-// The bytes of the file PREFIX.0.et. REQUIRES step.terms.
-std::string chakra_step(const StepTime& step, const ParallelPlan& plan);
+// The bytes of the file PREFIX.0.et. It names the library of the engine's collectives and what the
+// engine adds to each, so that a replay takes the same. REQUIRES step.terms.
+std::string chakra_step(const StepTime& step, const ParallelPlan& plan,
+                        const EngineProfile& engine);
 
 }  // namespace orrery

@@ -17,6 +17,7 @@
 #include "orrery/scenario/training/training_breakdown.h"
 #include "orrery/scenario/training/training_chance.h"
 #include "orrery/training/events/iteration_events.h"
+#include "orrery/training/events/iteration_trace.h"
 #include "orrery/training/events/timeline.h"
 #include "orrery/training/fit/calibration_factors.h"
 #include "orrery/training/schedules/job_schedule.h"
@@ -293,12 +294,19 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   const IterationModel iterations(setting_.model, on->cluster, setting_.kernels, *on->network);
   const IterationParts parts = iterations.parts(job, traits_);
   IterationTime t = iteration_time(parts, k, job);
-  const bool events = question_.events || setting_.timeline;
+  const bool events = question_.events || setting_.timeline || setting_.chakra;
   if (events) follow_events(parts, k, job, t, p);
   // The step of a paged optimizer fetches what lies on the host, and writes it back.
   const Seconds paging = 2 * (memory.paged / host_link(gpu));
   t.optimizer += paging, t.total += paging;
   Estimate<Seconds> whole = iteration_estimate(parts, t, k, job);
+  if (setting_.chakra) {
+    p.chakra = iteration_traces({iterations, parts, k, job, traits_, paging});
+    p.notes.push_back(fmt::format(
+        "{} Chakra traces; `orrery network --chakra PREFIX --chakra-groups PREFIX.groups.json -g "
+        "{} --fidelity analytical` replays them",
+        p.chakra.size() - 1, gpu.id));
+  }
   std::string assumed;
   std::vector<Undeclared> open = undeclared(question_, job);
   if (const auto release = undeclared_release(parts, job)) open.push_back(*release);

@@ -38,6 +38,7 @@ struct TrainingSetting {
   bool breakdown = true;  // fill Point::kernels
   bool timeline = false;  // fill Point::timeline, event by event
   bool bounds = false;    // fill Point::bounds
+  bool chakra = false;    // fill Point::chakra, event by event
 };
 
 // Fills `point`, its `at` first. Infeasible: the layout breaks a rule of the job, the model or the

@@ -146,6 +146,7 @@ IterationParts IterationModel::parts(const TrainingJob& job, const StackTraits& 
     const double sent = stack.whole_sends && !p.sequence_parallel ? 1 : 1.0 / p.tp;
     const CollectiveTime send = network_.predict(
         {CollectiveKind::kSend, Group::kPipeline, p.pp, sent * stream}, placement(p));
+    whole.send_bytes = sent * stream;
     whole.send = send.time.value, whole.send_on_port = send.port_time;
     wires.add(send.time, 2.0 * static_cast<double>(job.micro_batches()) * p.vp);
   }
@@ -263,9 +264,12 @@ ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stac
                       others * bytes_per_element(job.precision.activations);
   const double pieces = std::max(1, parts.layers);
   Seconds on_port;  // of the transfers so far
+  std::vector<DataTransfer> transfers;
   const auto travel = [&](CollectiveKind kind, Group group, int ranks, Bytes bytes) {
     if (ranks <= 1 || bytes <= Bytes(0)) return Seconds(0);
-    const CollectiveTime one = network_.predict({kind, group, ranks, bytes / pieces}, place);
+    const Collective what{kind, group, ranks, bytes / pieces};
+    const CollectiveTime one = network_.predict(what, place);
+    transfers.push_back({what, pieces, one.time.value});
     wires.add(one.time, pieces * static_cast<double>(job.micro_batches()));
     on_port += one.port_time * pieces;
     return one.time.value * pieces;
@@ -279,12 +283,15 @@ ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stac
   if (p.zero == 3) {
     parts.gather = gathered(shard);
     parts.gather_on_port = std::exchange(on_port, Seconds(0));
+    parts.gathers = std::exchange(transfers, {});
   }
   if (p.zero < 3 || p.resharding() == shard) {  // the same collectives: their error counts once
     parts.gather_again = parts.gather, parts.gather_again_on_port = parts.gather_on_port;
+    parts.gathers_again = parts.gathers;
   } else {
     parts.gather_again = gathered(p.resharding());
     parts.gather_again_on_port = std::exchange(on_port, Seconds(0));
+    parts.gathers_again = std::exchange(transfers, {});
   }
   const Bytes gradient = bytes_per_element(job.precision.gradients);
   parts.scatter =
@@ -292,6 +299,7 @@ ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stac
       travel(CollectiveKind::kReduceScatter, Group::kExpertData, expert_shard,
              n.trained_experts * gradient);
   parts.scatter_on_port = on_port;
+  parts.scatters = std::move(transfers);
   if (p.zero == 2) {
     // The gradients of the last micro-batch are StageParts::reduce.
     const double others_of_all =
@@ -327,12 +335,14 @@ StageParts IterationModel::stage(const TrainingJob& job, const StackTraits& stac
   const Bytes weight =
       job.precision.fp8_parameters ? Bytes(1) : bytes_per_element(job.precision.activations);
   Seconds on_port;  // of the transfers so far
+  std::vector<DataTransfer> transfers;
   const auto travel = [&](CollectiveKind kind, Group group, int ranks, double parameters,
                           Bytes each) {
     if (ranks <= 1 || parameters <= 0) return Seconds(0);
     const double count = pieces(parameters);
-    const CollectiveTime one =
-        network_.predict({kind, group, ranks, parameters / count * each}, place);
+    const Collective what{kind, group, ranks, parameters / count * each};
+    const CollectiveTime one = network_.predict(what, place);
+    transfers.push_back({what, count, one.time.value});
     on_port += one.port_time * count;
     return wires.add(one.time, count);
   };
@@ -356,24 +366,25 @@ StageParts IterationModel::stage(const TrainingJob& job, const StackTraits& stac
                gradient) +
         between_copies();
     out.reduce_on_port = std::exchange(on_port, Seconds(0));
+    out.reductions = std::exchange(transfers, {});
     const Bytes updated = n.trained_dense * weight;
     out.gather = travel(CollectiveKind::kAllGather, Group::kExpertData, expert_shard,
                         n.trained_experts, weight);
     if (stack.broadcasts && shard > 1) {
-      out.broadcast = wires.add(
-          network_
-              .predict({CollectiveKind::kBroadcast, Group::kData, shard, updated / shard}, place)
-              .time,
-          shard);
+      const Collective one{CollectiveKind::kBroadcast, Group::kData, shard, updated / shard};
+      out.broadcast = wires.add(network_.predict(one, place).time, shard);
+      out.broadcasts = {{one, 1.0 * shard, out.broadcast / shard}};
     } else {
       out.gather +=
           travel(CollectiveKind::kAllGather, Group::kData, shard, n.trained_dense, weight);
     }
     out.gather_on_port = std::exchange(on_port, Seconds(0));
+    out.updates = std::exchange(transfers, {});
   } else {
     out.reduce = between_copies();
   }
   out.reduce_on_port += on_port;
+  if (out.reductions.empty()) out.reductions = std::move(transfers);
 
   const double owned =
       p.zero == 0 ? n.trained() : n.trained_dense / shard + n.trained_experts / expert_shard;

@@ -16,6 +16,13 @@
 
 namespace orrery {
 
+// A collective that runs `count` times on the data stream.
+struct DataTransfer {
+  Collective what;
+  double count = 1;
+  Seconds time;  // of one
+};
+
 // One micro-batch in one virtual stage, on one rank.
 struct ChunkParts {
   template <class T>
@@ -41,6 +48,9 @@ struct ChunkParts {
   // 2, `scatter` is the mean over the micro-batches of an iteration, of which the last has none:
   // its gradients are StageParts::reduce, as under ZeRO 1. A pipeline has none under ZeRO 2.
   Seconds gather, gather_again, scatter;
+  // The collectives of these three. Those of `scatters` run in every micro-batch but the last under
+  // ZeRO 2.
+  std::vector<DataTransfer> gathers, gathers_again, scatters;
   // Time on the rank's share of its node's ports (CollectiveTime::port_time) of the transfers
   // above; 0 for transfers within a node.
   ByCost<Seconds> on_port{};
@@ -58,6 +68,7 @@ struct StageParts {
   Seconds reduce_on_port, gather_on_port;  // time of both on the port, as in ChunkParts
   int buckets = 1;                         // number of buckets of equal size in which both travel
   Seconds broadcast;  // time of the gather if one owner broadcasts after the other
+  std::vector<DataTransfer> reductions, updates, broadcasts;  // the collectives of these three
   Seconds optimizer;  // the optimizer's kernel, and the norm of the gradients
   // An optimizer on the host: copies of gradients to the host, its step, copies of updated weights
   // back, and the number of pieces of the step and of the copies back.
@@ -71,6 +82,7 @@ struct IterationParts {
   std::vector<StageParts> stages;
   bool async_gradients = false;  // StackTraits::async_gradients
   Seconds send;                  // activations of a micro-batch to the next stage
+  Bytes send_bytes;              // of a send
   Seconds send_on_port;          // time of a send on the port, as in ChunkParts
   // Factors >= 1 by which computation takes longer during tensor-parallel collectives,
   // context-parallel hops, the exchange of experts, and data-parallel communication.

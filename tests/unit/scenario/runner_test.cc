@@ -57,6 +57,47 @@ TEST(Runner, IntervalsCoverBothWaysToStartAnEngine) {
   EXPECT_LT(tuned.low90, tuned.value);
 }
 
+// No kernel of an L4 was measured: an estimate and a simulation say where their times are from.
+TEST(Runner, SimulationsSayThatKernelsWereNotSwept) {
+  Runner runner{Bundle()};
+  const auto says = [&](const std::string& gpu, const std::string& asked) {
+    const Point p = runner
+                        .run(read_scenario(parse_yaml(
+                            "model: llama-3-8b\nhardware: {gpu: " + gpu + "}\n" + asked, "s.yaml")))
+                        .points.at(0);
+    return std::count_if(p.notes.begin(), p.notes.end(), [](const std::string& note) {
+      return note.starts_with("decode: ") && note.find("without a sweep") != note.npos;
+    });
+  };
+  for (const char* asked : {"workload: {isl: 512, osl: 64, batch: 1}\n",
+                            "load: {isl: 512, osl: 64, rate: 0.2, requests: 4}\n"}) {
+    EXPECT_EQ(says("l4", asked), 1) << asked;
+    EXPECT_EQ(says("h100-sxm", asked), 0) << asked;
+  }
+}
+
+// P4d has four 100G cards for its eight GPUs, P5 has 32 (AWS's documentation).
+TEST(Runner, ANamedNodeSaysHowManyPortsItHas) {
+  Runner runner{Bundle()};
+  const auto note = [&](const std::string& hardware, int gpus) {
+    const Point p =
+        runner
+            .run(read_scenario(parse_yaml(
+                "hardware: {" + hardware + "}\ncollective: {gpus: " + std::to_string(gpus) + "}",
+                "s.yaml")))
+            .points.at(0);
+    for (const std::string& n : p.notes)
+      if (n.find("port") != n.npos) return n;
+    return std::string();
+  };
+  EXPECT_EQ(note("gpu: a100-80g-sxm, node: aws-p4d", 16),
+            "a node of 8 GPUs has 4 ports of efa-100: 2 GPUs share a port");
+  EXPECT_EQ(note("gpu: h100-sxm, node: aws-p5", 16),
+            "a node of 8 GPUs has 32 ports of efa-100: 4 for each GPU");
+  EXPECT_EQ(note("gpu: h100-sxm, node: aws-p5", 8), "");
+  EXPECT_EQ(note("gpu: h100-sxm", 16), "");
+}
+
 // The fit of the older vLLM saw no model with latent attention.
 TEST(Runner, ModelsWithUnseenLayersHaveWiderIntervals) {
   Runner runner{Bundle()};

@@ -1,4 +1,4 @@
-#include "orrery/scenario/steady/kernel_origins.h"
+#include "orrery/scenario/setup/kernel_origins.h"
 
 #include <fmt/format.h>
 
