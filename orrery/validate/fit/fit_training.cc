@@ -10,6 +10,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/network/collectives/make_network.h"
+#include "orrery/training/iteration/training_kernels.h"
 #include "orrery/validate/rows/mlperf_rows.h"
 #include "orrery/workload/plan/training_stack.h"
 
@@ -47,7 +48,7 @@ TrainingCase training_case(TrainingRow row, const Catalog& catalog, const Bundle
   TrainingCase c;
   c.gpu = catalog.gpu(row.gpu);
   const Cluster cluster(catalog, c.gpu, row.gpus, row.node);
-  const auto kernels = make_kernel_model(c.gpu, KernelClasses(), bundle);
+  const auto kernels = make_kernel_model(c.gpu, training_kernels(c.gpu, bundle), bundle);
   const auto network = make_network_model(cluster, {}, collective_library(c.gpu), bundle);
   StackTraits of_stack = stack_traits(training_stack(row.stack.name), row.compiled, row.release);
   of_stack.fused_experts = row.fused_experts;
