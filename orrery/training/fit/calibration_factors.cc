@@ -28,6 +28,8 @@ double deviation(TrainingConstant c) {
     case C::kTensor:
     case C::kExpertExchange:
       return 0.3;
+    case C::kJitter:  // three runs do not tell it
+      return 0.01;
     default:
       return 0.8;
   }

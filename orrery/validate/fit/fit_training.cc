@@ -19,6 +19,9 @@ namespace {
 
 using C = TrainingConstant;
 
+// A deviation that leaves a factor where it is.
+constexpr double kFixed = 1e-6;
+
 // Standard deviation of the logarithm of a factor.
 double deviation(const std::string& group, std::size_t constant, const FitSettings& f) {
   const auto c = static_cast<C>(constant);
@@ -26,6 +29,7 @@ double deviation(const std::string& group, std::size_t constant, const FitSettin
   const bool host = c == C::kLaunch || c == C::kHost || c == C::kOptimizer;
   const double base = kernel ? f.kernels : host ? f.host : f.shares;
   if (group == "base") return base;
+  if (c == C::kJitter) return kFixed;
   if (group.starts_with("format")) return base * f.format;
   if (group.starts_with("gpu")) return base * f.gpu;
   if (group.ends_with(" year")) return base * f.year;
