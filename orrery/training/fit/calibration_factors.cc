@@ -19,7 +19,7 @@ double deviation(TrainingConstant c) {
   using C = TrainingConstant;
   switch (c) {
     case C::kProducts:
-      return 0.15;
+      return 0.2;
     case C::kAttention:
     case C::kAttentionBackward:
     case C::kExperts:
@@ -68,7 +68,9 @@ TrainingConstants corrected(TrainingConstants k, const ConstantValues& factors, 
   using C = TrainingConstant;
   for (std::size_t i = 0; i < kTrainingConstants; ++i) {
     const auto c = static_cast<C>(i);
-    const bool time = i < kTrainingCosts || c == C::kOptimizer || c == C::kLaunch || c == C::kHost;
+    // kExperts multiplies kProducts, which already has the deviation.
+    const bool time = (i < kTrainingCosts && c != C::kExperts) || c == C::kOptimizer ||
+                      c == C::kLaunch || c == C::kHost;
     const TrainingConstantProperties& f = properties(c);
     k.value[i] =
         std::clamp(k.value[i] * factors[i] * (time ? std::exp(left) : 1.0), f.least, f.most);

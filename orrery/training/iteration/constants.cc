@@ -26,7 +26,7 @@ constexpr std::array<TrainingConstantProperties, kTrainingConstants> kFacts = {{
     {"products", 1.08, 0.5, 3, "factor of dense products"},
     {"attention", 1.0, 0.5, 2, "factor of attention's forward kernels"},
     {"attention_backward", 1.0, 0.5, 2, "factor of attention's gradients"},
-    {"experts", 1.2, 0.5, 4, "factor of routed experts"},
+    {"experts", 1.0, 0.5, 4, "factor of routed experts, on top of that of products"},
     {"elementwise", 1.0, 0.3, 4, "factor of norms, activations and residual adds"},
     {"casts", 1.0, 0.1, 4, "factor of casts between number formats"},
     {"head", 1.0, 0.5, 4, "factor of the LM head"},

@@ -39,7 +39,7 @@ enum class TrainingConstant {
   kProducts,
   kAttention,
   kAttentionBackward,
-  kExperts,
+  kExperts,  // on top of kProducts
   kElementwise,
   kCasts,
   kHead,

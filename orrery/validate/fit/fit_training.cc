@@ -27,7 +27,7 @@ double deviation(const std::string& group, std::size_t constant, const FitSettin
   const auto c = static_cast<C>(constant);
   const bool kernel = c <= C::kExperts || c == C::kHead;
   const bool host = c == C::kLaunch || c == C::kHost || c == C::kOptimizer;
-  const double base = kernel ? f.kernels : host ? f.host : f.shares;
+  const double base = c == C::kExperts ? f.experts : kernel ? f.kernels : host ? f.host : f.shares;
   if (group == "base") return base;
   if (c == C::kJitter) return kFixed;
   if (group.starts_with("format")) return base * f.format;
