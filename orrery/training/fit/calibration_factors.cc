@@ -18,8 +18,8 @@ constexpr double kMost = 0.5;       // largest error of one run that step 2 uses
 double deviation(TrainingConstant c) {
   using C = TrainingConstant;
   switch (c) {
-    case C::kProducts:
-      return 0.2;
+    case C::kProducts:  // stacks differ by up to 1.4 in the time of the same products
+      return 0.25;
     case C::kAttention:
     case C::kAttentionBackward:
     case C::kExperts:

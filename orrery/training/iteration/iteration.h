@@ -96,8 +96,8 @@ double network_error(const IterationParts& parts, const IterationTime& time,
 // Relative error of the iteration's time that comes from its wait for the slowest rank.
 double straggler_error(const IterationTime& time);
 
-// The iteration's time with its uncertainty: errors of the kernels, the network and the wait for the
-// slowest rank, and the error that the fit of the constants leaves.
+// The iteration's time with its uncertainty: errors of the kernels, of the network and of the wait
+// for the slowest rank, and the error that the fit of the constants leaves.
 Estimate<Seconds> iteration_estimate(const IterationParts& parts, const IterationTime& time,
                                      const TrainingConstants& k, const TrainingJob& job);
 

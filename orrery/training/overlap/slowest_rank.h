@@ -1,4 +1,4 @@
-// What a step waits for because the ranks of a job differ.
+// The wait of a step for the slowest rank of the job.
 //
 // A collective ends when its slowest rank arrives. If the computation of a rank in a step takes
 // exp(s Z) times that of the median rank, with Z standard normal, the slowest of n ranks takes
