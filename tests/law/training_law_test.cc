@@ -90,14 +90,14 @@ RC_GTEST_PROP(TrainingLaw, PartsAddUpAndPhysicsBoundsThem, ()) {
   const Architecture& model = *rc::gen::elementOf(world().models);
   const TrainingJob j = any_job(model);
   const IterationTime t = world().time(model, j);
-  Seconds sum =
-      t.launches + t.sharding + t.bubble + t.sends + t.reduce + t.gather + t.optimizer + t.host;
+  Seconds sum = t.launches + t.sharding + t.bubble + t.sends + t.reduce + t.gather + t.optimizer +
+                t.host + t.stragglers;
   for (const Seconds s : t.work) {
     RC_ASSERT(s >= Seconds(0));
     sum += s;
   }
-  for (const Seconds s :
-       {t.launches, t.sharding, t.bubble, t.sends, t.reduce, t.gather, t.optimizer, t.host})
+  for (const Seconds s : {t.launches, t.sharding, t.bubble, t.sends, t.reduce, t.gather,
+                          t.optimizer, t.host, t.stragglers})
     RC_ASSERT(s >= Seconds(0));
   RC_ASSERT(std::abs(sum / t.total - 1) < 1e-9);
   const double tokens = static_cast<double>(j.global_batch * j.seq);

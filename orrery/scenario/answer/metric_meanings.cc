@@ -139,6 +139,7 @@ constexpr MetricMeaning kMeanings[] = {
     {"context_exposed", kTrain, "time of exposed context-parallel communication"},
     {"expert_exposed", kTrain, "time of exposed exchanges of tokens with experts"},
     {"data_exposed", kTrain, "time of exposed communication of gradients and weights"},
+    {"stragglers", kTrain, "time in which the median GPU waits for the slowest one of the job"},
     {"data_communication", kTrain,
      "time of communication of gradients and weights on the busiest stage, exposed or not"},
     {"data_overlap", kTrain, "share of data_communication that overlaps with computation"},

@@ -16,6 +16,7 @@
 #include "orrery/scenario/setup/served_model.h"
 #include "orrery/scenario/steady/steady_answer.h"
 #include "orrery/scenario/training/training_answer.h"
+#include "orrery/training/iteration/training_kernels.h"
 
 namespace orrery {
 namespace {
@@ -110,7 +111,8 @@ void answer_point(Facts& facts, const Scenario& s, const RunOptions& options,
   const auto model = facts.latest<Architecture>(TrainedModelKey{s.model, s.model_overrides},
                                                 [&] { return architecture_of(facts, s); });
   answer_training(facts, s.as<TrainingQuestion>(),
-                  {*model, gpu, s.hardware.node, facts.kernels(gpu, {}), options.breakdown,
+                  {*model, gpu, s.hardware.node,
+                   facts.kernels(gpu, training_kernels(gpu, facts.bundle())), options.breakdown,
                    options.steps, options.bounds, options.chakra},
                   points.front());
 }

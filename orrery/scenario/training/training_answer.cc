@@ -60,6 +60,7 @@ void add_communication(const IterationParts& parts, const IterationTime& t, cons
   add("context_exposed", context);
   add("expert_exposed", experts);
   add("data_exposed", data);
+  add("stragglers", t.stragglers);
   // The communication of the busiest stage, exposed or not.
   Seconds all;
   for (const StageParts& s : parts.stages) {
@@ -237,7 +238,13 @@ void TrainingAnswerer::add_run(std::optional<double> steps, const IterationTime&
                   (evaluation / iteration.value);
   }
   std::optional<ChanceResult> chance;
-  if (question_.chance) chance = chance_of(*question_.chance, iteration.value, iterations, gpus);
+  if (question_.chance) {
+    // A stated variability takes the place of the fitted one.
+    const Variability& stated = question_.chance->variability;
+    const bool fitted = stated.gpu == 0 && stated.step == 0;
+    const Seconds nominal = iteration.value - (fitted ? Seconds(0) : t.stragglers);
+    chance = chance_of(*question_.chance, nominal, iterations, gpus);
+  }
   if (steps) {
     Estimate<Seconds> run = iteration.scaled(iterations);
     if (chance) run.value = chance->total.mean;

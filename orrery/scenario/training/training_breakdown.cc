@@ -166,7 +166,8 @@ void add_rows(const TimedIteration& timed, std::optional<int> wanted, Point& p) 
   };
   Seconds idle = t.bubble;
   if (wanted) {
-    idle = t.total - t.sends - t.sharding - t.reduce - t.gather - t.optimizer - t.launches - t.host;
+    idle = t.total - t.sends - t.sharding - t.reduce - t.gather - t.optimizer - t.launches -
+           t.host - t.stragglers;
     for (const KernelRow& r : rows) idle -= r.time.value;
     constexpr double kRounding = 1e-9;  // of the sums
     if (idle < kRounding * t.total) idle = Seconds(0);
@@ -179,6 +180,7 @@ void add_rows(const TimedIteration& timed, std::optional<int> wanted, Point& p) 
   add("optimizer", "optimizer", "memory", t.optimizer);
   add("launches", "host", "host", t.launches);
   add("host", "host", "host", t.host);
+  add("slowest_rank", "stragglers", "network", t.stragglers);
 }
 
 }  // namespace orrery

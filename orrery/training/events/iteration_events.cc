@@ -77,7 +77,8 @@ IterationEvents iteration_events(const IterationParts& parts, const TrainingCons
     reduce = std::max(reduce, s.reduce), gather = std::max(gather, s.gather);
   }
   const Seconds blocked = data_shares(k, job.plan).blocking * (reduce + gather);
-  out.total = out.pipeline.total + blocked + optimizer + k.host_time();
+  out.total = out.pipeline.total + blocked + optimizer + k.host_time() +
+              iteration_time(parts, k, job).stragglers;
   return out;
 }
 

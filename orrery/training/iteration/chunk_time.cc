@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 
 #include "orrery/training/overlap/context_overlap.h"
 #include "orrery/training/overlap/data_overlap.h"
@@ -60,8 +61,10 @@ double cost_factor(const ChunkSetting& setting, const ChunkParts& parts, Trainin
   const IterationParts& whole = setting.iteration;
   const TrainingConstants& k = setting.constants;
   const TrainingPlan& plan = setting.job.plan;
-  const double f = std::max(k.value[at(cost)],  // constants of costs have the order of the costs
-                            parts.of_peak[at(cost)][at(pass)]);
+  // Constants of costs have the order of the costs. Experts are products, too.
+  const double constant =
+      k.value[at(cost)] * (cost == TrainingCost::kExperts ? k[C::kProducts] : 1);
+  const double f = std::max(constant, parts.of_peak[at(cost)][at(pass)]);
   const Seconds piped = parts.piped[at(pass)], all = parts.time[at(cost)][at(pass)];
   if (cost == TrainingCost::kContext && all > Seconds(0))
     return context_factor(setting, parts, pass, f);
@@ -192,17 +195,23 @@ ChunkTime chunk_time(const ChunkSetting& setting, const ChunkParts& parts) {
   };
   const Seconds gathered =
       exposed(forward, twice.forward, parts.gather, Seconds(0), parts.gather_on_port, false);
+  // A pass of ZeRO 2 is the mean of those that scatter and of the last one, which does not.
+  const double scatters =
+      job.plan.zero == 2
+          ? 1 - 1 / static_cast<double>(std::max<std::int64_t>(1, job.micro_batches()))
+          : 1;
   const Seconds scattered =
-      exposed(backward, twice.backward_input + twice.backward_weight, parts.gather_again,
-              parts.scatter, parts.gather_again_on_port + parts.scatter_on_port, true);
+      scatters * exposed(backward, twice.backward_input + twice.backward_weight, parts.gather_again,
+                         parts.scatter, parts.gather_again_on_port + parts.scatter_on_port, true);
   t.forward_exposed = gathered, t.backward_exposed = scattered;
   t.forward_sharded = f * parts.gather;
-  t.backward_sharded = f * (parts.gather_again + parts.scatter);
+  t.backward_sharded = scatters * f * (parts.gather_again + parts.scatter);
   t.forward += gathered;
   t.backward_input += scattered;
   t.forward_on_port += std::min(parts.gather_on_port, f * parts.gather);
-  t.backward_input_on_port += std::min(parts.gather_again_on_port + parts.scatter_on_port,
-                                       f * (parts.gather_again + parts.scatter));
+  t.backward_input_on_port +=
+      scatters * std::min(parts.gather_again_on_port + parts.scatter_on_port,
+                          f * (parts.gather_again + parts.scatter));
   return t;
 }
 

@@ -39,7 +39,7 @@ enum class TrainingConstant {
   kProducts,
   kAttention,
   kAttentionBackward,
-  kExperts,
+  kExperts,  // on top of kProducts
   kElementwise,
   kCasts,
   kHead,
@@ -58,8 +58,11 @@ enum class TrainingConstant {
   kOptimizer,  // factor of the optimizer's kernel
   kLaunch,     // host time for each kernel, in microseconds
   kHost,       // time of an iteration in which the GPU waits for the host, in milliseconds
+  // Deviation between the times of a step's computation on the ranks, in percent (slowest_rank.h).
+  // It belongs to the machines and not to a stack: a fit changes only the base.
+  kJitter,
 };
-inline constexpr std::size_t kTrainingConstants = 19;
+inline constexpr std::size_t kTrainingConstants = 20;
 
 struct TrainingConstantProperties {
   std::string_view name;     // key of constants.yaml
@@ -98,6 +101,8 @@ struct TrainingConstants {
   }
   // Time of an iteration in which the GPU waits for the host: loader, logging, checks.
   Seconds host_time() const { return Seconds(1e-3 * (*this)[TrainingConstant::kHost]); }
+  // The deviation between ranks as a fraction.
+  double jitter() const { return 0.01 * (*this)[TrainingConstant::kJitter]; }
 };
 
 // The fitted table. Groups have the names "base", "stack fsdp", "gpu hopper", "stack fsdp gpu

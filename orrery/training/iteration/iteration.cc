@@ -6,6 +6,7 @@
 
 #include "orrery/training/overlap/data_overlap.h"
 #include "orrery/training/overlap/shared_port.h"
+#include "orrery/training/overlap/slowest_rank.h"
 #include "orrery/training/overlap/stream_overlap.h"
 #include "orrery/training/schedules/job_schedule.h"
 #include "orrery/training/schedules/schedule.h"
@@ -147,7 +148,7 @@ StagesExposed stages_exposed(const IterationParts& parts, const TrainingConstant
 
 IterationTime scaled(IterationTime t, double factor) {
   for (Seconds* part : {&t.total, &t.launches, &t.sharding, &t.bubble, &t.sends, &t.reduce,
-                        &t.gather, &t.optimizer, &t.host})
+                        &t.gather, &t.optimizer, &t.host, &t.stragglers})
     *part *= factor;
   for (Seconds& part : t.work) part *= factor;
   return t;
@@ -231,9 +232,15 @@ IterationTime iteration_time(const IterationParts& parts, const TrainingConstant
   out.gather = left.gather + broadcast;
   out.optimizer = k[C::kOptimizer] * optimizer + on_host + left.to_host;
   out.host = k.host_time();
-  out.total = out.launches + out.sharding + out.bubble + out.sends + out.reduce + out.gather +
-              out.optimizer + out.host;
-  for (const Seconds s : out.work) out.total += s;
+  Seconds communication;  // of the passes
+  for (const TrainingCost c : kCollectiveCosts) communication += out.work[at(c)];
+  Seconds passes;
+  for (const Seconds s : out.work) passes += s;
+  out.stragglers =
+      straggler_time(passes - communication + out.launches + out.bubble + out.optimizer,
+                     static_cast<double>(p.devices()), k.jitter());
+  out.total = passes + out.launches + out.sharding + out.bubble + out.sends + out.reduce +
+              out.gather + out.optimizer + out.host + out.stragglers;
   return out;
 }
 
@@ -243,6 +250,10 @@ Seconds forward_time(const IterationTime& t) {
 }
 
 namespace {
+
+// Relative error of the wait for the slowest rank: machines differ more or less than those of the
+// fit.
+constexpr double kStragglerError = 1;
 
 // The squared relative error of the iteration that comes from one cost.
 double squared_error(const IterationParts& parts, const IterationTime& time, std::size_t cost) {
@@ -278,6 +289,10 @@ double network_error(const IterationParts& parts, const IterationTime& time,
   return std::hypot(together, std::sqrt(squared));
 }
 
+double straggler_error(const IterationTime& time) {
+  return kStragglerError * (time.stragglers / time.total);
+}
+
 Estimate<Seconds> iteration_estimate(const IterationParts& parts, const IterationTime& time,
                                      const TrainingConstants& k, const TrainingJob& job) {
   double kernels = 0;
@@ -291,7 +306,8 @@ Estimate<Seconds> iteration_estimate(const IterationParts& parts, const Iteratio
   const double adapters = job.tuning == Tuning::kFull ? 0 : k.adapters_error;
   const double experts = experts_share(time) > 0 ? k.experts_error : 0;
   const double fitted = std::hypot(k.error, experts, adapters);
-  const double shared = std::hypot(beyond, network_error(parts, time, k, job));
+  const double shared =
+      std::hypot(beyond, network_error(parts, time, k, job), straggler_error(time));
   return {time.total, shared, fitted, std::max(parts.origin, Origin::kFitted)};
 }
 

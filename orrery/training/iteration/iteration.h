@@ -32,6 +32,8 @@
 // gradients during the last backward pass, and sends weights back during its own step
 // (stream_overlap.h).
 //
+// All ranks wait for the one whose computation takes longest (slowest_rank.h).
+//
 // Gradients and weights share the rank's port with passes that send between nodes, and the last
 // gradients of a stage with its last send (shared_port.h).
 #pragma once
@@ -71,6 +73,7 @@ struct IterationTime {
   Seconds gather;      // exposed gathering of updated weights
   Seconds optimizer;   // the optimizer step, and exposed copies to and from the host
   Seconds host;        // the GPU waits for the data loader, logging and checks
+  Seconds stragglers;  // the median rank waits for the slowest one (slowest_rank.h)
   double forward = 0;  // share of forward passes in the passes of the slowest stage, 0 to 1
 };
 // The same with every part and the total multiplied by `factor`.
@@ -90,8 +93,11 @@ double experts_share(const IterationTime& time);
 double network_error(const IterationParts& parts, const IterationTime& time,
                      const TrainingConstants& k, const TrainingJob& job);
 
-// The iteration's time with its uncertainty: errors of the kernels and the network, and the error
-// that the fit of the constants leaves.
+// Relative error of the iteration's time that comes from its wait for the slowest rank.
+double straggler_error(const IterationTime& time);
+
+// The iteration's time with its uncertainty: errors of the kernels, of the network and of the wait
+// for the slowest rank, and the error that the fit of the constants leaves.
 Estimate<Seconds> iteration_estimate(const IterationParts& parts, const IterationTime& time,
                                      const TrainingConstants& k, const TrainingJob& job);
 

@@ -300,12 +300,6 @@ ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stac
              n.trained_experts * gradient);
   parts.scatter_on_port = on_port;
   parts.scatters = std::move(transfers);
-  if (p.zero == 2) {
-    // The gradients of the last micro-batch are StageParts::reduce.
-    const double others_of_all =
-        1 - 1 / static_cast<double>(std::max<std::int64_t>(1, job.micro_batches()));
-    parts.scatter *= others_of_all, parts.scatter_on_port *= others_of_all;
-  }
   return parts;
 }
 

@@ -45,8 +45,8 @@ struct ChunkParts {
   std::array<double, kTrainingPasses> contexts{};
   // Communication of sharded weights and gradients (ZeRO 3): the gather before the forward pass,
   // the gather before the backward pass, and the reduction and scattering of gradients. Under ZeRO
-  // 2, `scatter` is the mean over the micro-batches of an iteration, of which the last has none:
-  // its gradients are StageParts::reduce, as under ZeRO 1. A pipeline has none under ZeRO 2.
+  // 2 all micro-batches of an iteration but the last one scatter; the gradients of the last one are
+  // StageParts::reduce, as under ZeRO 1. A pipeline has none under ZeRO 2.
   Seconds gather, gather_again, scatter;
   // The collectives of these three. Those of `scatters` run in every micro-batch but the last under
   // ZeRO 2.

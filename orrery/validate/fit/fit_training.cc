@@ -10,6 +10,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/network/collectives/make_network.h"
+#include "orrery/training/iteration/training_kernels.h"
 #include "orrery/validate/rows/mlperf_rows.h"
 #include "orrery/workload/plan/training_stack.h"
 
@@ -18,13 +19,17 @@ namespace {
 
 using C = TrainingConstant;
 
+// A deviation that leaves a factor where it is.
+constexpr double kFixed = 1e-6;
+
 // Standard deviation of the logarithm of a factor.
 double deviation(const std::string& group, std::size_t constant, const FitSettings& f) {
   const auto c = static_cast<C>(constant);
   const bool kernel = c <= C::kExperts || c == C::kHead;
   const bool host = c == C::kLaunch || c == C::kHost || c == C::kOptimizer;
-  const double base = kernel ? f.kernels : host ? f.host : f.shares;
+  const double base = c == C::kExperts ? f.experts : kernel ? f.kernels : host ? f.host : f.shares;
   if (group == "base") return base;
+  if (c == C::kJitter) return kFixed;
   if (group.starts_with("format")) return base * f.format;
   if (group.starts_with("gpu")) return base * f.gpu;
   if (group.ends_with(" year")) return base * f.year;
@@ -47,7 +52,7 @@ TrainingCase training_case(TrainingRow row, const Catalog& catalog, const Bundle
   TrainingCase c;
   c.gpu = catalog.gpu(row.gpu);
   const Cluster cluster(catalog, c.gpu, row.gpus, row.node);
-  const auto kernels = make_kernel_model(c.gpu, KernelClasses(), bundle);
+  const auto kernels = make_kernel_model(c.gpu, training_kernels(c.gpu, bundle), bundle);
   const auto network = make_network_model(cluster, {}, collective_library(c.gpu), bundle);
   StackTraits of_stack = stack_traits(training_stack(row.stack.name), row.compiled, row.release);
   of_stack.fused_experts = row.fused_experts;

@@ -42,17 +42,18 @@ TrainingCase training_case(TrainingRow row, const Catalog& catalog, const Bundle
 // The priors of the fit. Their values were chosen by leaving out one more source inside every fold
 // of `orrery validate training`, so that the judging rows did not take part.
 struct FitSettings {
-  double kernels = 0.5;  // deviation of the logarithm of a base factor of computation
-  double shares = 0.5;   // the same of what communication exposes
-  double host = 0.7;     // of launches, host and optimizer
-  double stack = 0.67;   // deviations of a stack's factors, over those of the base
-  double gpu = 0.67;     // of an architecture's
-  double both = 0.25;    // of a stack's on an architecture
-  double format = 0.67;  // of a number format's
-  double year = 0.2;     // of what a year changes in a stack
-  double noise = 0.08;   // scale of a row's error
-  double crowd = 0.5;    // a source of n rows weighs n^(1 - crowd)
-  double assumed = 0.5;  // weight of a row whose micro batch is assumed
+  double kernels = 0.5;   // deviation of the logarithm of a base factor of computation
+  double experts = 0.15;  // of routed experts, over that of products
+  double shares = 0.5;    // the same of what communication exposes
+  double host = 0.7;      // of launches, host and optimizer
+  double stack = 0.67;    // deviations of a stack's factors, over those of the base
+  double gpu = 0.67;      // of an architecture's
+  double both = 0.25;     // of a stack's on an architecture
+  double format = 0.67;   // of a number format's
+  double year = 0.2;      // of what a year changes in a stack
+  double noise = 0.08;    // scale of a row's error
+  double crowd = 0.5;     // a source of n rows weighs n^(1 - crowd)
+  double assumed = 0.5;   // weight of a row whose micro batch is assumed
 };
 
 // Fits a table to the trusted rows of `cases`. The factors in `prior` are the start of the fit and

@@ -49,7 +49,7 @@ bool TrainingFolds::covered(const TrainingRow& row) const {
 
 void TrainingFolds::set_errors(ConstantTable& table, std::string_view source) const {
   struct Row {
-    double error, network;
+    double error, apart;  // the part of the error that has a model of its own
     FitCover cover;
     std::string_view source;
     double weight = 0;
@@ -62,8 +62,9 @@ void TrainingFolds::set_errors(ConstantTable& table, std::string_view source) co
     if (!c.row.complete || c.row.source == source) continue;
     const TrainingConstants k = constants_of(without_.at(c.row.source), c);
     const IterationTime time = iteration_time(c.parts, k, c.row.job);
-    const Row row{std::abs(errors_[i]), network_error(c.parts, time, k, c.row.job), k.cover,
-                  c.row.source};
+    const Row row{std::abs(errors_[i]),
+                  std::hypot(network_error(c.parts, time, k, c.row.job), straggler_error(time)),
+                  k.cover, c.row.source};
     const bool full = c.row.job.tuning == Tuning::kFull;
     (!full                     ? adapters
      : experts_share(time) > 0 ? mixtures
@@ -81,8 +82,8 @@ void TrainingFolds::set_errors(ConstantTable& table, std::string_view source) co
     std::vector<std::pair<double, double>> weighed;  // deviation, weight
     double all = 0;
     for (const Row& r : rows) {
-      // The deviation of the row without the part that its network's error explains.
-      const double beside = std::pow(r.error / kNormal90, 2) - std::pow(r.network, 2);
+      // The deviation of the row without the part that its network and its stragglers explain.
+      const double beside = std::pow(r.error / kNormal90, 2) - std::pow(r.apart, 2);
       weighed.emplace_back(std::sqrt(std::max(0.0, beside)), r.weight);
       all += r.weight;
     }
@@ -108,7 +109,7 @@ void TrainingFolds::set_errors(ConstantTable& table, std::string_view source) co
       double inside = 0;
       for (const Row& r : rows) {
         const double error = *errors[static_cast<std::size_t>(r.cover)];
-        if (r.error <= kNormal90 * std::hypot(error, added, r.network)) inside += r.weight;
+        if (r.error <= kNormal90 * std::hypot(error, added, r.apart)) inside += r.weight;
       }
       if (inside >= 0.9 * all) return;
     }

@@ -93,6 +93,30 @@ std::optional<double> stated_release(std::string_view version) {
   }
 }
 
+std::optional<std::string_view> stated_container(std::string_view source,
+                                                 std::string_view reference) {
+  struct Container {
+    std::string_view page, commit, version;
+  };
+  constexpr Container kContainers[] = {
+      {"grok1/", "35a9aecc8", "24.09"},
+      {"grok1/", "8f5cbb379", "24.12"},
+      {"llama3/", "8f5cbb379", "24.12"},
+      {"ft_llama3/", "741c88602", "24.12"},
+      {"llama3.1/", "8f5cbb379", "24.12"},
+      {"llama3.1/", "741c88602", "25.02.01"},
+      {"nemo_megatron/", "35a9aecc8", "24.05"},
+      {"nemo_megatron/", "8f5cbb379", "24.12"},
+      {"nemo_megatron/", "741c88602", "24.12"},
+      {"nemotron/README_15b", "8f5cbb379", "24.12"},
+      {"nemotron/README_340b", "8f5cbb379", "24.09"},
+  };
+  if (source != "dgxc-benchmarking") return std::nullopt;
+  for (const Container& c : kContainers)
+    if (reference.starts_with(c.page) && reference.ends_with(c.commit)) return c.version;
+  return std::nullopt;
+}
+
 std::optional<StatedExperts> stated_experts(std::string_view source, std::string_view reference,
                                             std::string_view gpu) {
   if (source != "dgxc-benchmarking" || !reference.starts_with("grok1/")) return std::nullopt;
@@ -101,8 +125,8 @@ std::optional<StatedExperts> stated_experts(std::string_view source, std::string
   constexpr double kCapacity = 1;
   // README_314b.md's state no ETP: Megatron's default is tp. README.md has a column of it: 4 on
   // GB200 (tp 4), 1 on H100.
-  // The rows of README_314b.md were run with NeMo 1's recipe, which turns ub_tp_comm_overlap off
-  // and leaves cross_entropy_loss_fusion at its default, off.
+  // The rows of README_314b.md were run with NeMo 1's recipe, which leaves
+  // cross_entropy_loss_fusion at its default, off (configure.sh turns ub_tp_comm_overlap on).
   const bool of_nemo1 = reference.starts_with("grok1/README_314b.md");
   return StatedExperts{of_nemo1 || gpu.starts_with("gb") ? 0 : 1, kCapacity, of_nemo1};
 }

@@ -31,12 +31,19 @@ StackDefaults stack_defaults(const std::vector<TrainingStackProfile>& stacks,
 // Date of the version's release, in years; empty if the version does not state one ("torch 2.13").
 std::optional<double> stated_release(std::string_view version);
 
+// The NeMo container that made the figures of a page of NVIDIA's dgxc-benchmarking, as the recipe's
+// launch.sh at the row's commit names it (FW_VERSION, or the image). None: not known. The table
+// has the day of the commit or the release of the recipes, which are up to a year later: on 9 June
+// 2025 the recipes of several releases were published at once.
+std::optional<std::string_view> stated_container(std::string_view source,
+                                                 std::string_view reference);
+
 // Settings that the table has no column for, as stated by the page or recipe that a row cites: of
 // routed experts, and of features that the stack's defaults would turn on.
 struct StatedExperts {
-  int etp = 0;          // 0: tp
-  double capacity = 0;  // tokens an expert takes at most, over the mean; 0: all
-  bool plain = false;   // no tensor-parallel overlap (ub_tp_comm_overlap), no fused loss
+  int etp = 0;              // 0: tp
+  double capacity = 0;      // tokens an expert takes at most, over the mean; 0: all
+  bool plain_loss = false;  // the loss is not fused
 };
 std::optional<StatedExperts> stated_experts(std::string_view source, std::string_view reference,
                                             std::string_view gpu);

@@ -63,7 +63,7 @@ void set_plan(TrainingRow& row, const RowCells& get) {
     if (const auto stated = stated_experts(row.source, row.reference, row.gpu)) {
       p.etp = stated->etp;
       row.job.capacity_factor = stated->capacity;
-      if (stated->plain) row.stack.tp_overlap = row.stack.fused_cross_entropy = false;
+      if (stated->plain_loss) row.stack.fused_cross_entropy = false;
     } else if (p.tp > 1) {  // as the recipes of NeMo and Bridge for mixtures of experts
       p.etp = 1;
       undeclared("etp");
@@ -264,7 +264,8 @@ std::vector<TrainingRow> read_training_rows(const std::filesystem::path& dir,
     row.gpu_name = get.text("gpu");
     row.dtype = get.text("dtype");
     row.framework = get.text("framework");
-    row.version = get.text("framework_version");
+    row.version =
+        stated_container(row.source, row.reference).value_or(get.text("framework_version"));
     row.stack = stack_defaults(stacks, row.framework, row.version, row.dtype);
     row.release = stated_release(row.version);
     row.gpus = get.whole("n_gpus", 0);

@@ -107,8 +107,14 @@ TEST(IterationParts, ZeroTwoScattersTheGradientsOfEveryMicroBatch) {
     j.plan.dp = 16, j.plan.zero = zero;
     return j;
   };
+  // The mean over the micro-batches of an iteration, without the gathers of weights.
+  TrainingConstants k;
+  k.value.fill(1);
   const auto scatter = [&](int zero, std::int64_t micro_batches) {
-    return machine.parts(model, job(zero, micro_batches)).kinds.at(0).scatter.value();
+    const TrainingJob j = job(zero, micro_batches);
+    IterationParts parts = machine.parts(model, j);
+    parts.kinds.at(0).gather = parts.kinds.at(0).gather_again = Seconds(0);
+    return chunk_time({parts, k, j}, parts.kinds.at(0)).backward_sharded.value();
   };
   EXPECT_EQ(scatter(1, 4), 0);
   EXPECT_EQ(scatter(2, 1), 0);

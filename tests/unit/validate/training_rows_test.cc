@@ -232,8 +232,10 @@ TEST_F(TrainingRows, ExpertsAsThePageSaysThem) {
   EXPECT_EQ(r.job.plan.expert_tp(), 4);
   EXPECT_EQ(r.job.capacity_factor, 1);
   EXPECT_TRUE(r.declares("etp"));
-  EXPECT_FALSE(r.job.plan.tp_overlap);
+  // grok1/configure.sh of that commit: model.ub_tp_comm_overlap=true; launch.sh: FW_VERSION=24.09.
+  EXPECT_TRUE(r.job.plan.tp_overlap);
   EXPECT_FALSE(r.job.fused_cross_entropy);
+  EXPECT_EQ(r.version, "24.09");
   row["source_ref"] = "grok1/README.md 2025-07-23 dfc80397b";
   r = read(row);
   EXPECT_EQ(r.job.plan.expert_tp(), 1);
