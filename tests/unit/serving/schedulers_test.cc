@@ -339,6 +339,28 @@ TEST(Sglang, DecodesJoinPromptsWhenMixed) {
   }
 }
 
+// PrefillAdder of sglang/srt/managers/schedule_policy.py, max_prefill_tokens 10: the first prompt
+// may be longer; a further one must be shorter than what the prompts before it leave, and mixed
+// decodes count as well.
+TEST(Sglang, FurtherPromptsAreShorterThanWhatIsLeft) {
+  for (bool mixed : {false, true}) {
+    SchedulerLimits l = limits(100);
+    l.max_prefill_tokens = 10;
+    l.mixed_chunk = mixed;
+    Bench b("sglang", l, 100);
+    b.arrive(12, 5);
+    EXPECT_EQ(b.step(), "0:12");
+    for (int i = 0; i < 3; ++i) b.arrive(5, 5);
+    b.arrive(4, 5);
+    if (mixed) {
+      EXPECT_THAT(b.steps(3), ElementsAre("0:1 1:5", "0:1 1:1 2:5", "0:1 1:1 2:1 3:5"));
+    } else {
+      EXPECT_THAT(b.steps(3),
+                  ElementsAre("1:5 | stalled 0", "2:5 | stalled 0 1", "3:5 4:4 | stalled 0 1 2"));
+    }
+  }
+}
+
 // SGLang looks for new requests when nothing runs, after a prompt, and after recv_interval decode
 // steps.
 TEST(Sglang, NewcomersAreLookedForNowAndThen) {
