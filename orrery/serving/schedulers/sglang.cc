@@ -2,8 +2,10 @@
 //
 // Prompts go first, in steps of their own (with mixed_chunk, in steps that also carry decodes): the
 // rest of a prompt that was cut into chunks, then newcomers, within max_num_batched_tokens
-// (SGLang's chunked_prefill_size). With max_prefill_tokens, a newcomer that is not shorter than what
-// the step's prompts (and mixed decodes) leave of it waits for the next step. Newcomers are taken in the order of arrival (schedule-policy
+// (SGLang's chunked_prefill_size). With max_prefill_tokens, newcomers
+// wait for the next step once the prompts of this one (and mixed decodes) have used it up. Without
+// chunked prefill so does a newcomer that is not shorter than what is left of it; the first prompt
+// of a step may be longer. Newcomers are taken in the order of arrival (schedule-policy
 // fcfs, the default of 0.5). With QueueOrder::kLpm they are taken by the length of the prefix that
 // the cache holds, longest first, while no more than 128 wait. A newcomer is taken if its prompt
 // and its output (at most 4096 tokens of it) fit into the memory that the running sequences are not
@@ -155,7 +157,7 @@ class Sglang : public Scheduler {
         full_at_ = engine.queues.running.size();
         return;
       }
-      if (!first && wanted >= prompt_budget_) return;
+      if (!first && !l.chunked_prefill && wanted >= prompt_budget_) return;
       std::int64_t n = wanted;
       if (n > budget_) {
         if (l.chunked_prefill) {

@@ -228,8 +228,7 @@ void declare(Fields& f, EngineProfile& e) {
         g.add("mixed_chunk", s.mixed_chunk, "SGLang: steps with prompts also carry decodes")
             .alias("enable_mixed_chunk");
         g.add("max_prefill_tokens", s.max_prefill_tokens,
-              "SGLang: tokens that the next prompt of a step must be shorter than, less those of "
-              "the prompts before it; 0: no limit")
+              "SGLang: a step takes prompts until they have used up this many tokens; 0: no limit")
             .unit("tokens")
             .range(0, 1e7);
         g.add("recv_interval", s.recv_interval,

@@ -208,8 +208,8 @@ struct EngineProfile {
     bool chunked_prefill = true;
     std::int64_t long_prefill_token_threshold = 0;  // most tokens of one prompt a step; 0: no limit
     bool mixed_chunk = false;  // SGLang: steps that carry prompts also carry decodes
-    // SGLang: a step takes no further prompt that is not shorter than what its prompts leave of
-    // this many tokens (its max-prefill-tokens). The first prompt may be longer. 0: no limit.
+    // SGLang: a step takes prompts until they have used up this many tokens (max-prefill-tokens).
+    // The last may exceed it; without chunked prefill only the first may. 0: no limit.
     std::int64_t max_prefill_tokens = 0;
     // SGLang: number of decode steps after which the queue is read, if no step carried a prompt.
     std::int64_t recv_interval = 1;
