@@ -90,8 +90,8 @@ bool is_aiconfigurators_own(std::string_view dump, std::string_view model,
 //            repeats 100 prompts (its --num-dataset-entries; bench_run.sh.j2 leaves the default).
 //            The rates show it: 64 users of Llama-3.1-8B on one H200 get 118,000 prompt tokens a
 //            second, 90 % of what its fp8 tensor cores can compute, besides their answers
-//   SGLang   generator/rule_plugin/sglang.rule and cli_args.0.5.6.post2.j2: mixed chunks, at most as
-//            many sequences as users, steps that take prompts until these have ISL + 1,500
+//   SGLang   generator/rule_plugin/sglang.rule and cli_args.0.5.6.post2.j2: mixed chunks, at most
+//            as many sequences as users, steps that take prompts until these have ISL + 1,500
 //            tokens (max-prefill-tokens; chunks are the engine's own)
 std::int64_t set_as_aiconfigurator(std::string_view engine, ScenarioKeys& keys);
 

@@ -82,8 +82,8 @@ TEST(FrontEnd, FirstTokensWaitBehindTokensOfOthers) {
   EXPECT_NEAR(r.records[2].arrival.seconds(), 0.11, 1e-12);
 }
 
-// A front end that copies the answer so far takes 5 ms more for each token before. Steps take 10 ms,
-// tokens 20 ms:
+// A front end that copies the answer so far takes 5 ms more for each token before. Steps take
+// 10 ms, tokens 20 ms:
 //   step 0 to 10    token 1, delivered at 30
 //   step 10 to 20   token 2 takes 25 ms: 55
 //   step 20 to 30   token 3 takes 30 ms: 85

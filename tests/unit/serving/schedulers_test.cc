@@ -339,33 +339,6 @@ TEST(Sglang, DecodesJoinPromptsWhenMixed) {
   }
 }
 
-// PrefillAdder of sglang/srt/managers/schedule_policy.py, max_prefill_tokens 10: prompts are taken
-// while anything is left of it; without chunked prefill a further one must be shorter than that.
-// Mixed decodes count as well.
-TEST(Sglang, PromptsOfAStepUseUpTheirTokens) {
-  for (bool mixed : {false, true}) {
-    for (bool chunked : {false, true}) {
-      SchedulerLimits l = limits(100);
-      l.max_prefill_tokens = 10;
-      l.mixed_chunk = mixed;
-      l.chunked_prefill = chunked;
-      Bench b("sglang", l, 200);
-      b.arrive(12, 5);
-      EXPECT_EQ(b.step(), "0:12");
-      for (int i = 0; i < 4; ++i) b.arrive(5, 5);
-      if (mixed && chunked) {  // 9 are left beside the decode, then 7
-        EXPECT_THAT(b.steps(2), ElementsAre("0:1 1:5 2:5", "0:1 1:1 2:1 3:5 4:5"));
-      } else if (mixed) {
-        EXPECT_THAT(b.steps(2), ElementsAre("0:1 1:5", "0:1 1:1 2:5"));
-      } else if (chunked) {
-        EXPECT_THAT(b.steps(2), ElementsAre("1:5 2:5 | stalled 0", "3:5 4:5 | stalled 0 1 2"));
-      } else {
-        EXPECT_THAT(b.steps(2), ElementsAre("1:5 | stalled 0", "2:5 | stalled 0 1"));
-      }
-    }
-  }
-}
-
 // SGLang looks for new requests when nothing runs, after a prompt, and after recv_interval decode
 // steps.
 TEST(Sglang, NewcomersAreLookedForNowAndThen) {

@@ -280,8 +280,8 @@ TEST(InferenceX, SglangMeetsNewShapesInItsFirstWave) {
   EXPECT_EQ(started("trtllm", "2026-03-25").engine_text("execution.new_shapes"), "");
 }
 
-// What AIConfigurator's generator sets for SGLang 0.5.6.post2 (rule_plugin/sglang.rule): mixed
-// chunks and prompts of at most ISL + 1,500 tokens a step.
+// AIConfigurator's generator starts SGLang 0.5.6.post2 with mixed chunks and prompts of ISL + 1,500
+// tokens a step (rule_plugin/sglang.rule).
 TEST(InferenceX, OwnRunsOfSglangMixChunks) {
   ScenarioKeys keys;
   keys.set("workload.isl", 2000);
