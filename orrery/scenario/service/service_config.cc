@@ -43,12 +43,15 @@ PoolConfig pool_config(const ServedModel& served, std::int64_t max_model_len, st
   if (d.engine.execution.cold)
     c.replica.continued_start_up = sim_time(d.engine.execution.continued_start_up);
   c.replica.frontend_per_token = sim_time(d.engine.execution.delivery());
+  c.replica.frontend_per_past_token =
+      sim_time(d.engine.execution.delivery(1)) - c.replica.frontend_per_token;
   auto& l = c.replica.limits;
   l.max_num_batched_tokens = scheduler.max_num_batched_tokens;
   l.max_num_seqs = scheduler.max_num_seqs;
   l.chunked_prefill = scheduler.chunked_prefill;
   l.long_prefill_token_threshold = scheduler.long_prefill_token_threshold;
   l.mixed_chunk = scheduler.mixed_chunk;
+  l.max_prefill_tokens = scheduler.max_prefill_tokens;
   l.recv_interval = scheduler.recv_interval;
   // The ranks of attention data parallelism balance their prompts instead.
   l.batch_wait_steps = plan.dp == 1 ? scheduler.batch_wait_steps : 0;

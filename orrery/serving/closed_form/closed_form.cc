@@ -55,8 +55,12 @@ class Wave {
       out.mean = through_stages(one.scaled(0.5 * static_cast<double>(n + 1)), out.steps);
       return out;
     }
-    const std::int64_t prompts =
+    std::int64_t prompts =
         std::clamp<std::int64_t>(budget / std::max<std::int64_t>(fresh, 1), 1, n);
+    if (const std::int64_t most = engine_.scheduler.max_prefill_tokens * plan_.dp; most > 0)
+      prompts = std::clamp<std::int64_t>(
+          engine_.scheduler.chunked_prefill ? (most + fresh - 1) / fresh : (most - 1) / fresh, 1,
+          prompts);
     const std::int64_t full = n / prompts, rest = n % prompts;
     const double past = static_cast<double>(w_.past);
     out.prompts = prompts;
@@ -126,8 +130,8 @@ class Wave {
   // Users who wait for their last tokens see no more tokens than the front end of their rank
   // delivers: a decode step of `n` sequences takes no less than that.
   StepTime delivered(StepTime t, std::int64_t n) const {
-    const Seconds least =
-        engine_.execution.delivery() * static_cast<double>((n + plan_.dp - 1) / plan_.dp);
+    const Seconds least = engine_.execution.delivery(static_cast<double>(w_.osl - 1) / 2) *
+                          static_cast<double>((n + plan_.dp - 1) / plan_.dp);
     if (least <= Seconds(0)) return t;
     const Seconds before = t.total.value;
     t.total = maximum(t.total, Estimate<Seconds>{least, kOverheadError, 0, Origin::kFitted}, 0);

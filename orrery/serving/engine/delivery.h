@@ -16,17 +16,19 @@ namespace orrery {
 
 class FrontEndDelivery {
  public:
-  // `each`: time for what a step made of one sequence.
-  explicit FrontEndDelivery(SimTime each) : each_(each) {}
+  // `each`: time for what a step made of one sequence. `past`: additional time for each token of
+  // its answer before that.
+  explicit FrontEndDelivery(SimTime each, SimTime past = {}) : each_(each), past_(past) {}
 
-  // The time at which what a step made of `sequences` sequences by `made` is delivered.
-  SimTime deliver(SimTime made, std::int64_t sequences = 1) {
-    free_ = std::max(free_, made) + each_ * sequences;
+  // The time at which what a step made of `sequences` sequences by `made` is delivered, whose
+  // answers have `before` other tokens in all.
+  SimTime deliver(SimTime made, std::int64_t sequences, std::int64_t before) {
+    free_ = std::max(free_, made) + each_ * sequences + past_ * before;
     return free_;
   }
 
  private:
-  SimTime each_;
+  SimTime each_, past_;
   SimTime free_;  // when all before is delivered
 };
 

@@ -12,7 +12,9 @@ Engine::Engine(const ReplicaConfig& config, std::string_view scheduler, const Re
       continued_start_up_(config.continued_start_up),
       deliveries_(
           static_cast<std::size_t>(config.ranks),
-          FrontEndDelivery(config.role == Role::kPrefill ? SimTime{} : config.frontend_per_token)) {
+          config.role == Role::kPrefill
+              ? FrontEndDelivery(SimTime{})
+              : FrontEndDelivery(config.frontend_per_token, config.frontend_per_past_token)) {
   ranks_.reserve(static_cast<std::size_t>(config.ranks));
   for (std::int32_t i = 0; i < config.ranks; ++i)
     ranks_.emplace_back(config, make_scheduler(scheduler), load, observer);

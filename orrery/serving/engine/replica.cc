@@ -40,7 +40,9 @@ Replica::Replica(const ReplicaConfig& config, std::unique_ptr<Scheduler> schedul
       disk_(config.disk_block_read, config.disk_block_write) {
   if (config_.speculation.on()) acceptance_.emplace(config_.speculation);
   steps_.resize(depth());
-  if (config_.stages == 1 && !acceptance_ && !config_.adapters() && !state_.kv.tiers().on())
+  const bool alike = config_.frontend_per_past_token <= SimTime{};  // tokens, for the front end
+  if (config_.stages == 1 && !acceptance_ && !config_.adapters() && !state_.kv.tiers().on() &&
+      alike)
     state_.decode_group.allow();
 }
 
@@ -242,7 +244,7 @@ void Replica::end_step(SimTime now, FrontEndDelivery& delivery) {
   if (step.group > 0) {
     counts_.sequence_steps += step.group;
     counts_.output_tokens += step.group;
-    out = delivery.deliver(now, step.group);
+    out = delivery.deliver(now, step.group, 0);
     observer_.tokens(*this, step.group, out, state_.decode_group.last_end());
   }
   state_.decode_group.end(out);
@@ -255,7 +257,7 @@ void Replica::end_step(SimTime now, FrontEndDelivery& delivery) {
     ++counts_.sequence_steps;
     Sequence& s = state_.at(slot);
     counts_.output_tokens += made;
-    const SimTime delivered = delivery.deliver(now);
+    const SimTime delivered = delivery.deliver(now, 1, s.made);
     observer_.token(s.request, delivered, s.last_token, s.last_token.ps == 0);
     s.last_token = delivered;
     s.made += made;

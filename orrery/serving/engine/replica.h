@@ -51,6 +51,8 @@ struct ReplicaConfig {
   SimTime continued_start_up;  // of its first step that continues a prompt
   // Time of the front end for each token (delivery.h); 0 in engines that only prefill.
   SimTime frontend_per_token;
+  // Additional time for each token of the answer before it. Above 0, decodes are no group.
+  SimTime frontend_per_past_token;
   std::int64_t balance_timeout = 0;  // most steps that prompts wait for other ranks (engine.h)
 
   // Tokens that the KV memory of a rank holds if no window gives blocks back.

@@ -2,7 +2,10 @@
 //
 // Prompts go first, in steps of their own (with mixed_chunk, in steps that also carry decodes): the
 // rest of a prompt that was cut into chunks, then newcomers, within max_num_batched_tokens
-// (SGLang's chunked_prefill_size). Newcomers are taken in the order of arrival (schedule-policy
+// (SGLang's chunked_prefill_size). With max_prefill_tokens, newcomers
+// wait for the next step once the prompts of this one (and mixed decodes) have used it up. Without
+// chunked prefill so does a newcomer that is not shorter than what is left of it; the first prompt
+// of a step may be longer. Newcomers are taken in the order of arrival (schedule-policy
 // fcfs, the default of 0.5). With QueueOrder::kLpm they are taken by the length of the prefix that
 // the cache holds, longest first, while no more than 128 wait. A newcomer is taken if its prompt
 // and its output (at most 4096 tokens of it) fit into the memory that the running sequences are not
@@ -27,6 +30,7 @@
 // reused from the end of a prefix towards its beginning, which finds the same prefixes in whole
 // blocks. Not modelled: holding back requests that share a prefix with one in the same batch.
 #include <algorithm>
+#include <limits>
 
 #include "orrery/serving/schedulers/scheduler.h"
 
@@ -47,10 +51,13 @@ class Sglang : public Scheduler {
     if (running == 0) share_ = kFirstShare;
     if (running < full_at_) full_at_ = 0;
     budget_ = engine.limits().max_num_batched_tokens;
+    const std::int64_t most = engine.limits().max_prefill_tokens;
+    prompt_budget_ = most > 0 ? most : std::numeric_limits<std::int64_t>::max() / 2;
     receive(engine);
     if (engine.limits().mixed_chunk) {
       plan_decodes(engine, plan);
       const std::size_t decodes = plan.work.size();
+      prompt_budget_ -= static_cast<std::int64_t>(decodes);
       if (plan.evicted.empty()) plan_prompts(engine, plan);
       prompted_ = plan.work.size() > decodes;
       return;
@@ -76,6 +83,7 @@ class Sglang : public Scheduler {
   }
 
   void plan_prompts(EngineState& engine, StepPlan& plan) {
+    const std::size_t decodes = plan.work.size();
     for (Slot slot : engine.queues.running) {
       Sequence& s = engine.at(slot);
       if (s.decodes() || budget_ <= 0) continue;
@@ -83,11 +91,11 @@ class Sglang : public Scheduler {
       if (n == 0) continue;
       engine.kv.grow(s, static_cast<std::int32_t>(n));
       plan.work.push_back({slot, static_cast<std::int32_t>(n)});
-      budget_ -= n;
+      budget_ -= n, prompt_budget_ -= n;
     }
     if (engine.queues.waiting.empty() || full_at_ > 0 || !received_) return;
     order_by_prefix(engine);
-    admit(engine, plan);
+    admit(engine, plan, plan.work.size() == decodes);
   }
 
   // Number of the next `tokens` tokens of a prompt for which the pool of windowed layers has room.
@@ -126,12 +134,13 @@ class Sglang : public Scheduler {
     return std::min<std::int64_t>(s.target - s.tokens, kMostOutput);
   }
 
-  void admit(EngineState& engine, StepPlan& plan) {
+  // `first`: the step carries no prompt yet.
+  void admit(EngineState& engine, StepPlan& plan, bool first) {
     const SchedulerLimits& l = engine.limits();
     double expected = 0;  // tokens by which running sequences are expected to grow
     for (Slot slot : engine.queues.running)
       expected += share_ * static_cast<double>(output_left(engine.at(slot)));
-    while (!engine.queues.waiting.empty() && budget_ > 0) {
+    while (!engine.queues.waiting.empty() && budget_ > 0 && prompt_budget_ > 0) {
       Sequence& s = engine.at(engine.queues.waiting.front());
       const std::int32_t cached = engine.kv.cached_prefix(s), wanted = s.tokens - cached;
       const std::int64_t free = engine.kv.free_after_prefix();
@@ -148,6 +157,7 @@ class Sglang : public Scheduler {
         full_at_ = engine.queues.running.size();
         return;
       }
+      if (!first && !l.chunked_prefill && wanted >= prompt_budget_) return;
       std::int64_t n = wanted;
       if (n > budget_) {
         if (l.chunked_prefill) {
@@ -160,7 +170,8 @@ class Sglang : public Scheduler {
           {engine.admit(static_cast<std::int32_t>(n)), static_cast<std::int32_t>(n)});
       engine.kv.reserve(s, s.tokens);
       expected += static_cast<double>(output_left(s));
-      budget_ -= n;
+      budget_ -= n, prompt_budget_ -= n;
+      first = false;
     }
   }
 
@@ -217,7 +228,7 @@ class Sglang : public Scheduler {
   double share_ = kFirstShare;
   std::size_t full_at_ =
       0;  // number of running sequences when a newcomer did not fit; 0: none did not
-  std::int64_t budget_ = 0;
+  std::int64_t budget_ = 0, prompt_budget_ = 0;
   std::int64_t decoded_ = 0;  // decode steps since newcomers were last looked for
   bool prompted_ = true;      // the step before carried a prompt
   bool received_ = true;

@@ -27,6 +27,8 @@ struct SchedulerLimits {
   bool chunked_prefill = true;
   bool reserve_full = true;  // a sequence is admitted only if all of its tokens fit in free blocks
   bool mixed_chunk = false;  // SGLang: steps that carry prompts also carry decodes
+  // SGLang: a step takes prompts until they have used this up; 0: no limit.
+  std::int64_t max_prefill_tokens = 0;
   std::int64_t recv_interval = 1;  // SGLang: decode steps between two looks at the queue
   // TensorRT-LLM: decode steps for which prompts wait for a step of batch_wait_tokens tokens.
   std::int64_t batch_wait_steps = 0, batch_wait_tokens = 0;

@@ -206,7 +206,7 @@ MeasuredRow serving_steady(const Get& get, const Catalog& catalog, const FirstDa
   const bool own_run = is_aiconfigurators_own(get("dump"), model, run);
   const bool scattered = nominal && !own_run;
   const auto users = static_cast<std::int64_t>(number_of(get("concurrency")));
-  const bool in_step = nominal && !scattered && stays_in_step(r.engine, users);
+  const bool in_step = nominal && !scattered;
   const double mean = scattered ? 0.9 : 1.0;
   const auto length = [&](const char* column, std::int64_t least) {
     return std::max(least, static_cast<std::int64_t>(number_of(get(column)) * mean));

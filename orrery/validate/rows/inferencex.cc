@@ -129,7 +129,13 @@ bool is_aiconfigurators_own(std::string_view dump, std::string_view model,
 
 std::int64_t set_as_aiconfigurator(std::string_view engine, ScenarioKeys& keys) {
   constexpr std::int64_t kAiPerfPrompts = 100;
-  if (engine == "sglang") return 0;
+  if (engine == "sglang") {
+    keys.set_engine("scheduler.mixed_chunk", "true");
+    keys.set_engine("scheduler.max_prefill_tokens",
+                    std::to_string(keys.number("workload.isl") + 1500));
+    keys.set_engine("scheduler.max_num_seqs", keys.text("workload.batch"));
+    return 0;
+  }
   if (engine != "trtllm") return kAiPerfPrompts;
   const std::int64_t dp = std::max<std::int64_t>(1, keys.number("parallel.dp"));
   const std::int64_t users = (keys.number("workload.batch") + dp - 1) / dp;
@@ -138,11 +144,6 @@ std::int64_t set_as_aiconfigurator(std::string_view engine, ScenarioKeys& keys) 
   keys.set_engine("scheduler.chunked_prefill", "false");
   keys.set_engine("memory.utilization", "0.8");
   return 0;
-}
-
-bool stays_in_step(std::string_view engine, std::int64_t users) {
-  constexpr std::int64_t kFewUsers = 16;
-  return engine != "sglang" || users <= kFewUsers;
 }
 
 void set_as_inferencex(std::string_view engine, const Gpu& gpu, const InferencexRun& run,

@@ -77,16 +77,9 @@ struct InferencexRun {
 bool is_aiconfigurators_own(std::string_view dump, std::string_view model,
                             const InferencexRun& run);
 
-// Whether the users of such a run stay in step, so that all prompts wait for each other. First
-// tokens show it. TensorRT-LLM: with 64 users, prompts and answers of 128 tokens, all requests wait
-// for one step of all prompts (229 ms), and the steps between carry no prompt (Qwen3-235B, H100).
-// SGLang with few users: nine prompts of 4,000 tokens take 2.0 s on four H200 whether answers have
-// 500 or 2,000 tokens, two on two GPUs 0.64 s (Qwen3-235B). With 20 users and more it does not (an
-// 8B model): 80 prompts of 8,000 tokens would take 5 s, 1.3 are measured.
-bool stays_in_step(std::string_view engine, std::int64_t users);
-
 // Sets what AIConfigurator's generator sets for the engine of such a run, whose prompts and answers
-// are all equally long (github.com/ai-dynamo/aiconfigurator, src/aiconfigurator). Returns the
+// are all equally long, so that users stay in step as far as the engine lets them
+// (github.com/ai-dynamo/aiconfigurator, src/aiconfigurator). Returns the
 // number of different prompts of its client; 0: all prompts differ.
 //
 //   TRT-LLM  generator/rule_plugin/trtllm.rule and extra_engine_args.1.0.0rc3.yaml.j2: steps of
@@ -97,7 +90,9 @@ bool stays_in_step(std::string_view engine, std::int64_t users);
 //            repeats 100 prompts (its --num-dataset-entries; bench_run.sh.j2 leaves the default).
 //            The rates show it: 64 users of Llama-3.1-8B on one H200 get 118,000 prompt tokens a
 //            second, 90 % of what its fp8 tensor cores can compute, besides their answers
-//   SGLang   nothing
+//   SGLang   generator/rule_plugin/sglang.rule and cli_args.0.5.6.post2.j2: mixed chunks, at most
+//            as many sequences as users, steps that take prompts until these have ISL + 1,500
+//            tokens (max-prefill-tokens; chunks are the engine's own)
 std::int64_t set_as_aiconfigurator(std::string_view engine, ScenarioKeys& keys);
 
 // Sets what InferenceX's script sets for the engine. REQUIRES: `keys` has the model, layout and

@@ -165,6 +165,8 @@ void declare(Fields& f, EngineProfile& e) {
             .range(1, 1e6);
         g.add("frontend_per_token", x.frontend_per_token,
               "time in which the front end delivers one token");
+        g.add("frontend_per_past_token", x.frontend_per_past_token,
+              "additional time for each token of the answer that was made before");
         g.add("beam_overhead", x.beam_overhead,
               "beam search: time in which the front end forms the request of one beam");
         g.add("older_host_factor", x.older_host_factor,
@@ -225,6 +227,10 @@ void declare(Fields& f, EngineProfile& e) {
             .range(0, 1e7);
         g.add("mixed_chunk", s.mixed_chunk, "SGLang: steps with prompts also carry decodes")
             .alias("enable_mixed_chunk");
+        g.add("max_prefill_tokens", s.max_prefill_tokens,
+              "SGLang: a step takes prompts until they have used up this many tokens; 0: no limit")
+            .unit("tokens")
+            .range(0, 1e7);
         g.add("recv_interval", s.recv_interval,
               "SGLang: decode steps between two looks at the queue")
             .alias("scheduler_recv_interval")

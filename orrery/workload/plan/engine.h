@@ -155,10 +155,19 @@ struct EngineProfile {
     // it: tokens queue, first tokens among them (orrery/serving/engine/delivery.h).
     Seconds frontend_per_request = microseconds(0);
     Seconds frontend_per_token = microseconds(0);
+    // Additional time for each token of the answer that was made before: a front end that copies
+    // the answer so far at every token takes longer the longer answers are. SGLang's
+    // TokenizerManager does so unless stream_output is set (output_ids.copy(),
+    // sglang/srt/managers/tokenizer_manager.py).
+    Seconds frontend_per_past_token = microseconds(0);
     // Tokens of a sequence that are delivered together, after its first (SGLang's stream-interval).
     std::int64_t stream_interval = 1;
-    // Time of the front end for a token, on average.
-    Seconds delivery() const { return frontend_per_token / static_cast<double>(stream_interval); }
+    // Time of the front end for a token, on average over the tokens that are delivered together.
+    // `past`: tokens of the answer before it.
+    Seconds delivery(double past = 0) const {
+      return (frontend_per_token + frontend_per_past_token * past) /
+             static_cast<double>(stream_interval);
+    }
     // Beam search (docs/serving.md): time in which the front end forms one request of a round.
     Seconds beam_overhead = microseconds(0);
     // Factor on host times for hosts of GPUs older than Hopper and of other vendors. The times
@@ -199,6 +208,9 @@ struct EngineProfile {
     bool chunked_prefill = true;
     std::int64_t long_prefill_token_threshold = 0;  // most tokens of one prompt a step; 0: no limit
     bool mixed_chunk = false;  // SGLang: steps that carry prompts also carry decodes
+    // SGLang: a step takes prompts until they have used up this many tokens (max-prefill-tokens).
+    // The last may exceed it; without chunked prefill only the first may. 0: no limit.
+    std::int64_t max_prefill_tokens = 0;
     // SGLang: number of decode steps after which the queue is read, if no step carried a prompt.
     std::int64_t recv_interval = 1;
     // TensorRT-LLM with attention data parallelism: most steps for which prompts wait until every

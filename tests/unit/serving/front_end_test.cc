@@ -82,6 +82,28 @@ TEST(FrontEnd, FirstTokensWaitBehindTokensOfOthers) {
   EXPECT_NEAR(r.records[2].arrival.seconds(), 0.11, 1e-12);
 }
 
+// A front end that copies the answer so far takes 5 ms more for each token before. Steps take
+// 10 ms, tokens 20 ms:
+//   step 0 to 10    token 1, delivered at 30
+//   step 10 to 20   token 2 takes 25 ms: 55
+//   step 20 to 30   token 3 takes 30 ms: 85
+TEST(FrontEnd, LaterTokensOfAnAnswerMayTakeLonger) {
+  for (const char* scheduler : {"sglang", "vllm"}) {
+    SimulationConfig config;
+    config.scheduler = scheduler;
+    config.replica.async = false;
+    config.replica.kv_blocks = 100;
+    config.replica.frontend_per_token = sim_seconds(0.02);
+    config.replica.frontend_per_past_token = sim_seconds(0.005);
+    RequestLoad load = one_token_requests(1);
+    load.requests[0].output = 3;
+    TenMilliseconds timer;
+    const SimulationResult r = simulate(config, load, timer);
+    EXPECT_NEAR(r.records[0].ttft().value(), 0.03, 1e-12) << scheduler;
+    EXPECT_NEAR(r.records[0].finished.seconds(), 0.085, 1e-12) << scheduler;
+  }
+}
+
 // A request that can never run does not keep its user from sending the next.
 TEST(FrontEnd, RejectedRequestsLetTheNextBeSent) {
   SimulationConfig config;

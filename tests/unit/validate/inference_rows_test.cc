@@ -280,11 +280,16 @@ TEST(InferenceX, SglangMeetsNewShapesInItsFirstWave) {
   EXPECT_EQ(started("trtllm", "2026-03-25").engine_text("execution.new_shapes"), "");
 }
 
-// Users of AIConfigurator's authors stay in step, of SGLang few alone.
-TEST(InferenceX, UsersOfOwnRunsStayInStep) {
-  EXPECT_TRUE(stays_in_step("sglang", 9));
-  EXPECT_FALSE(stays_in_step("sglang", 20));
-  EXPECT_TRUE(stays_in_step("trtllm", 64));
+// AIConfigurator's generator starts SGLang 0.5.6.post2 with mixed chunks and prompts of ISL + 1,500
+// tokens a step (rule_plugin/sglang.rule).
+TEST(InferenceX, OwnRunsOfSglangMixChunks) {
+  ScenarioKeys keys;
+  keys.set("workload.isl", 2000);
+  keys.set("workload.batch", 80);
+  EXPECT_EQ(set_as_aiconfigurator("sglang", keys), 0);
+  EXPECT_EQ(keys.engine_text("scheduler.mixed_chunk"), "true");
+  EXPECT_EQ(keys.engine_text("scheduler.max_prefill_tokens"), "3500");
+  EXPECT_EQ(keys.engine_text("scheduler.max_num_seqs"), "80");
 }
 
 TEST(Split, TwoThirdsOfTheGroupsFit) {
