@@ -13,6 +13,9 @@ struct KernelClasses {
   // Products whose activations are scaled to fp8 or nvfp4, if another framework than `gemm` serves
   // them. Empty: `gemm` does.
   std::string scaled_gemm = "";
+  // Kernels that only change the number format of activations (the family quantise), if another
+  // framework than that of the products they feed serves them. Empty: that one does.
+  std::string casts = "";
   // Norms, softmax and pointwise work of a framework that launches each operation on its own
   // ("pytorch"). Empty: the fused kernels of serving engines, which one model describes for all
   // (elementwise.cc).

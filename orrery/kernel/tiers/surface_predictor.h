@@ -132,6 +132,10 @@ class ServedFamilies {
     for (const KernelFamilyEntry& entry : kernel_family_entries()) {
       const std::string& framework = classes.*entry.framework;
       if (framework.empty()) continue;
+      if (entry.family == &quantise_family() && !classes.casts.empty()) {
+        families_.emplace_back(*entry.family, classes.casts, "", store);
+        continue;
+      }
       const bool gemm = entry.framework == &KernelClasses::gemm;
       families_.emplace_back(*entry.family, framework, gemm ? classes.scaled_gemm : "", store);
     }

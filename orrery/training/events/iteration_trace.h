@@ -8,7 +8,8 @@
 // Gradients are reduced while the last backward pass of a chunk makes them, bucket by bucket, and
 // updated weights arrive while its first forward pass uses them. Of both, the share that the stack
 // exposes in any case (DataShares) follows the last pass, and the optimizer's step. A step takes
-// the kernel's time, or the host's, and the time in which the GPU waits for the host.
+// the kernel's time, or the host's, and the time in which the GPU waits for the host. The wait for
+// the slowest rank of the job (slowest_rank.h) ends the iteration of every rank.
 //
 // A trace states no time of a collective or message: who replays it says how fast they are. A
 // replay with the network that predicted the iteration gives its time, but for these:

@@ -351,6 +351,7 @@ class StageWriter {
     for (const DataTransfer& t : parts_.broadcasts)
       for (double k = 0; k < t.count; ++k) follow({{t.what, 1, t.time}}, 1);
     compute("host", s.constants.host_time());
+    compute("slowest rank", iteration_time(s.parts, s.constants, s.job).stragglers);
   }
 
   Passes& passes_;

@@ -3,9 +3,9 @@
 //
 // The awake power of a GPU is the 2 % quantile of the readings of its long calls, most of which
 // wait for the host. The constants of a class minimise the absolute error of the logarithm of the
-// power, by reweighted least squares over non-negative values (activity_solver.h). A reading at the limit asks only
-// that the demanded power be above it. A class of a framework is drawn to the class of all
-// frameworks, that to its family, and a family to all kernels, as strongly as by kPriorCalls
+// power, by reweighted least squares over non-negative values (activity_solver.h). A reading at the
+// limit asks only that the demanded power be above it. A class of a framework is drawn to the class
+// of all frameworks, that to its family, and a family to all kernels, as strongly as by kPriorCalls
 // readings.
 //
 // Left-out shapes are not fitted; the error of a class is that of its left-out long calls, or the
