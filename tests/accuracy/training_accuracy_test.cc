@@ -32,13 +32,13 @@ TEST(TrainingAccuracy, SourcesLeftOut) {
     EXPECT_LE(s.median, median) << rows;
     EXPECT_LE(s.mape, mape) << rows;
   };
-  bounded("left-out source", "all", 820, 8, 11.8);
-  bounded("left-out source", "covered, dense", 480, 7.6, 9.8);
-  bounded("left-out source", "covered, moe", 60, 13.2, 18.5);
-  bounded("left-out source", "not covered", 240, 9, 14.5);
-  bounded("three own rows", "all", 5000, 5.6, 9.2);
-  bounded("three own rows", "trusted", 5000, 5.4, 8.4);
-  bounded("mlperf", "all", 120, 8, 15);
+  bounded("left-out source", "all", 820, 7.4, 11);
+  bounded("left-out source", "covered, dense", 480, 6.1, 8.6);
+  bounded("left-out source", "covered, moe", 60, 13.2, 17);
+  bounded("left-out source", "not covered", 240, 9.6, 14.5);
+  bounded("three own rows", "all", 5000, 5.1, 8.8);
+  bounded("three own rows", "trusted", 5000, 4.9, 8.1);
+  bounded("mlperf", "all", 120, 9.8, 16.5);
   // The 90 % intervals cover nine tenths of the left-out rows, also in the groups that extrapolate
   // more.
   for (const char* rows :
@@ -51,10 +51,10 @@ TEST(TrainingAccuracy, SourcesLeftOut) {
   EXPECT_LE(errors("left-out source", "all").coverage90, 95);
   fmt::print("pairs in order: {:.1f} %, {:.1f} % of those that differ; Calculon's rows: {:.2f} %\n",
              v.all_pairs.percent(), v.distinct_pairs.percent(), v.orrery_mape());
-  EXPECT_GE(v.all_pairs.percent(), 86.5);
+  EXPECT_GE(v.all_pairs.percent(), 87);
   EXPECT_GE(v.distinct_pairs.percent(), 90);
   EXPECT_EQ(v.peers.size(), 8u);
-  EXPECT_LE(v.orrery_mape(), 3);
+  EXPECT_LE(v.orrery_mape(), 2);
 }
 
 }  // namespace
