@@ -110,11 +110,11 @@ void answer_point(Facts& facts, const Scenario& s, const RunOptions& options,
   }
   const auto model = facts.latest<Architecture>(TrainedModelKey{s.model, s.model_overrides},
                                                 [&] { return architecture_of(facts, s); });
-  answer_training(facts, s.as<TrainingQuestion>(),
-                  {*model, gpu, s.hardware.node,
-                   facts.kernels(gpu, training_kernels(gpu, facts.bundle())), options.breakdown,
-                   options.steps, options.bounds, options.chakra},
-                  points.front());
+  answer_training(
+      facts, s.as<TrainingQuestion>(),
+      {*model, gpu, s.hardware.node, facts.kernels(gpu, training_kernels(gpu, facts.bundle())),
+       options.breakdown, options.steps, options.bounds, options.chakra},
+      points.front());
 }
 
 // Adds the values of the sweep to Point::at.
