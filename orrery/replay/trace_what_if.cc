@@ -16,6 +16,7 @@
 #include "orrery/kernel/tiers/kernel_model.h"
 #include "orrery/network/algorithms/cost.h"
 #include "orrery/network/collectives/make_network.h"
+#include "orrery/replay/trace_limits.h"
 #include "orrery/replay/traced_op.h"
 
 namespace orrery {
@@ -23,6 +24,9 @@ namespace {
 
 constexpr double kReplayError = 0.033;   // mean of Lumos' replays (arXiv:2504.09307)
 constexpr double kDataSheetError = 0.2;  // assumed relative error of a ratio of data-sheet values
+// Assumed error of a collective of which the trace tells neither kind nor ranks, and whose time is
+// kept on another machine or layout.
+constexpr double kUnknownError = 0.5;
 
 constexpr std::int64_t kMostGpus = 1 << 22;
 
@@ -116,9 +120,16 @@ class Planner {
     if (unknown_collectives_ > 0) {
       notes.push_back(
           fmt::format("{} collectives have no kind or no number of ranks in the trace; their times "
-                      "do not change.",
+                      "do not change, and the interval is wider.",
                       unknown_collectives_));
     }
+    if (unsized_collectives_ > 0) {
+      notes.push_back(fmt::format(
+          "{} collectives have no sizes in the trace; their times change by the number of ranks "
+          "alone, as on the same network, and the interval is wider.",
+          unsized_collectives_));
+    }
+    if (from_) widen_impossible(out);
     if (without_shapes_ > Seconds(0)) {
       notes.push_back(
           fmt::format("{} of products and attention have no shapes (record_shapes=True); their "
@@ -132,6 +143,15 @@ class Planner {
   std::vector<std::string> notes;
 
  private:
+  // Adds the error of kernels that are faster than the traced GPU, and says which they are.
+  void widen_impossible(std::vector<Factor>& factors) {
+    const TraceLimits limits = trace_limits(t_, g_, *from_);
+    if (limits.kernels == 0) return;
+    for (std::size_t i = 0; i < factors.size(); ++i)
+      factors[i].sigma = std::hypot(factors[i].sigma, std::log(limits.excess[i]));
+    notes.push_back(limits.note(from_->id));
+  }
+
   // Whether a kernel is NCCL's for sends and receives, if the trace has no further fields.
   bool is_send(const TraceNode& n) const {
     return t_.name_of(t_.events[n.event]).find("SendRecv") != std::string_view::npos;
@@ -240,8 +260,9 @@ class Planner {
     const bool send = c ? c->kind == Collective::Kind::kSend : is_send(n);
     if (d.pp > 0 && send) return {d.idle(), kReshapeError};
     if (!c) {
-      if (from_ || w_.dp > 0 || d.asked()) ++unknown_collectives_;
-      return {};
+      if (!from_ && w_.dp == 0 && !d.asked()) return {};
+      ++unknown_collectives_;
+      return {1, kUnknownError};
     }
     const bool data = w_.dp > 0 && c->ranks == from_dp_;
     const bool tensor = d.tp > 0 && c->ranks == d.from_tp;
@@ -257,6 +278,7 @@ class Planner {
     const double share = tensor || send ? 1 : d.parameters();
     after.bytes = after.bytes * share;
     if (!from_network_ || !(c->bytes > Bytes(0))) {
+      if (from_network_) ++unsized_collectives_;
       return {calls * share * bus_factor(c->kind, after.ranks) / bus_factor(c->kind, c->ranks),
               kDataSheetError};
     }
@@ -313,7 +335,7 @@ class Planner {
   std::optional<Network> from_network_, to_network_;
   std::map<std::tuple<Collective::Kind, int, int, double>, Factor> collectives_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::optional<Factor>> shaped_;
-  std::uint64_t unknown_collectives_ = 0;
+  std::uint64_t unknown_collectives_ = 0, unsized_collectives_ = 0;
   Seconds without_shapes_;
 };
 

@@ -21,7 +21,9 @@
 //
 // The interval has the error of the replay, at least 3.3 % (Lumos' mean for replays on up to 512
 // H100, arXiv:2504.09307), and the errors of both predictions of each ratio. Ratios of data-sheet
-// bandwidths or peaks have an assumed error of 20 %. Factors of the user count as exact.
+// bandwidths or peaks have an assumed error of 20 %. Factors of the user count as exact. Kernels
+// that are faster than the traced GPU's peak have a further error (trace_limits.h), and collectives
+// without a kind or a number of ranks one of 50 %; the notes say how many there are of each.
 #pragma once
 
 #include <string>

@@ -17,6 +17,7 @@ namespace {
 
 using testing::Contains;
 using testing::HasSubstr;
+using testing::Not;
 
 const Bundle kBundle;
 
@@ -211,6 +212,38 @@ TEST(WhatIfRefuses, Scales) {
   EXPECT_THAT(message("gemm=-1"), HasSubstr("expected a factor from 0 to 1000"));
   EXPECT_THAT(message("gemm=fast"), HasSubstr("expected a factor"));
   EXPECT_THAT(message("gemm=nan"), HasSubstr("expected a factor"));
+}
+
+// 34 GFLOP in 10 us are 3.4 PFLOP/s, 3.5 times the dense bf16 peak of an H100.
+TEST(WhatIf, KernelsAboveThePeakAreNamedAndLessCertain) {
+  TracedMachine m;
+  m.inside(1, "cpu_op", "aten::mm",
+           R"("Input Dims": [[4096, 1024], [1024, 4096]], "Input type": ["c10::BFloat16"])",
+           [&] { m.launch(1, 7, "nvjet_hsh", 10); });
+  TraceWhatIf w;
+  w.from_gpu = "h100-sxm", w.gpu = "h200-sxm";
+  const TraceAnswer fast = ask(m, w);
+  EXPECT_THAT(fast.notes, Contains(HasSubstr("faster than the peak of h100-sxm, aten::mm by 3.5")));
+  const TraceAnswer possible = ask(one_of_each(), w);
+  EXPECT_THAT(possible.notes, Not(Contains(HasSubstr("faster than the peak"))));
+  // The product is about half of the iteration, whose rest is the launch: log 3.5 times its share.
+  EXPECT_GT(fast.time.sigma(), 0.3);
+}
+
+TEST(WhatIf, CollectivesWithoutSizesAreCountedAndLessCertain) {
+  TracedMachine m;
+  m.launch(1, 7, "ncclDevKernel_Sum", 1000, R"("Collective name": "allreduce", "Group size": 8)");
+  TraceWhatIf w;
+  w.dp = 16, w.from_gpu = "h100-sxm", w.gpu = "h100-sxm";
+  const TraceAnswer a = ask(m, w);
+  EXPECT_THAT(a.notes, Contains(HasSubstr("1 collectives have no sizes in the trace")));
+  EXPECT_GT(a.time.sigma(), 0.15);
+  TracedMachine unknown;
+  unknown.launch(1, 7, "ncclDevKernel_Generic", 1000);
+  w.dp = 0;
+  const TraceAnswer b = ask(unknown, w);
+  EXPECT_THAT(b.notes, Contains(HasSubstr("1 collectives have no kind or no number of ranks")));
+  EXPECT_GT(b.time.sigma(), 0.4);
 }
 
 }  // namespace
