@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "orrery/base/error.h"
 #include "orrery/energy/power/power_model.h"
 #include "orrery/validate/energy/fit_energy.h"
 
@@ -42,6 +43,10 @@ ValidationRow row_of(const KernelPowerRow& r, const char* table, const KernelAct
 
 ValidationReport validate_energy(const std::filesystem::path& dir, const std::string& table,
                                  const Bundle& bundle) {
+  if (!table.empty() && table != kKernels && table != kGpuLeftOut) {
+    throw InputError(
+        fmt::format("expected the table '{}' or '{}', got '{}'", kKernels, kGpuLeftOut, table));
+  }
   ValidationReport report;
   report.area = "energy";
   const Catalog catalog(bundle);

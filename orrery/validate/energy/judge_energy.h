@@ -16,6 +16,7 @@
 namespace orrery {
 
 // `dir` is the folder of measured energy tables. `table`: the only table wanted; empty: all.
+// InputError: another table.
 ValidationReport validate_energy(const std::filesystem::path& dir, const std::string& table,
                                  const Bundle& bundle);
 

@@ -64,7 +64,7 @@ constexpr std::array<ValidationArea, 11> kAreas = {{
      "Whole models in fp32 eager PyTorch, compared with NeuSight and the tools that it compares "
      "with. Kernels are fitted on sweeps of single kernels; only the width of the intervals is "
      "fitted on these rows."},
-    {"energy", "energy", "energy/kernel_power.csv.gz", true,
+    {"energy", "energy", "energy/kernel_power.csv.gz", false,
      "Power of boards while a kernel is repeated, of the shapes (15 %) that the fit leaves out, in "
      "the time that was measured. GPU left out: all calls of a GPU, by constants that were fitted "
      "on the other GPUs."},
