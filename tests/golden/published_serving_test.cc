@@ -8,47 +8,12 @@
 #include <map>
 #include <stdexcept>
 
-#include "orrery/base/error.h"
-#include "orrery/base/node.h"
-#include "orrery/scenario/document/scenario_sweep.h"
-#include "orrery/scenario/runner/runner.h"
+#include "tests/golden/published.h"
 
 namespace orrery {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct Range {
-  double low = 0, value = 0, high = 0;
-};
-
-double number(const Node& row, std::string_view key, double otherwise) {
-  const Node* n = row.find(key);
-  return n == nullptr ? otherwise : n->as_double();
-}
-
-// The prediction of a row in the unit of its figure. NoData: the metric is not in the answer, or
-// the deployment does not fit.
-Range predicted(Runner& runner, const Node& row) {
-  RunOptions options;
-  options.breakdown = false;
-  const Answer answer = runner.run(read_scenario(row.at("scenario")), options);
-  const std::string name = row.at("metric").as_string();
-  const Metric* m = answer.points.at(0).find(name);
-  if (m == nullptr) throw NoData(answer.points.at(0).feasibility.reason + " has no " + name);
-  const double seconds = m->unit == "ms" ? 1e-3 : 1;
-  Range r{m->low90 * seconds, m->value * seconds, m->high90 * seconds};
-  if (const Node* work = row.find("rate_of")) {
-    r = {work->as_double() / r.high, work->as_double() / r.value, work->as_double() / r.low};
-  }
-  const double parts = number(row, "divide", 1);
-  return {r.low / parts, r.value / parts, r.high / parts};
-}
-
-// Three digits or more.
-std::string digits(double x) {
-  return x >= 100 ? fmt::format("{:.0f}", x) : fmt::format("{:.3g}", x);
-}
 
 struct Tally {
   int rows = 0, inside = 0;
@@ -76,7 +41,7 @@ TEST(PublishedServing, IsInsideTheIntervals) {
       read_document(fs::path(ORRERY_SOURCE_DIR) / "tests/golden/published_serving.yaml");
   std::map<int, Batch> batches;
   for (const Node& page : document.items()) {
-    Batch& batch = batches[static_cast<int>(number(page, "batch", 1))];
+    Batch& batch = batches[static_cast<int>(number_in(page, "batch", 1))];
     ++batch.sources;
     EXPECT_TRUE(page.at("source").as_string().starts_with("https://")) << page.text();
     for (const Node& row : page.at("rows").items()) {
@@ -88,8 +53,9 @@ TEST(PublishedServing, IsInsideTheIntervals) {
       ++batch.all.rows, ++engine.rows;
       std::string answer;
       try {
-        const Range r = predicted(runner, row);
-        const bool in = r.low <= figure && figure <= r.high;
+        const PublishedRange r =
+            predicted(runner, row, true).times(1 / number_in(row, "divide", 1));
+        const bool in = r.holds(figure);
         batch.all.inside += in ? 1 : 0, engine.inside += in ? 1 : 0;
         batch.errors.push_back(std::abs(r.value / figure - 1));
         answer = fmt::format("{} | {} to {} | {:+.0f} | {} |", digits(r.value), digits(r.low),

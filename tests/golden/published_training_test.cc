@@ -9,48 +9,14 @@
 #include <map>
 #include <stdexcept>
 
-#include "orrery/base/error.h"
-#include "orrery/base/node.h"
-#include "orrery/scenario/document/scenario_sweep.h"
-#include "orrery/scenario/runner/runner.h"
+#include "tests/golden/published.h"
 
 namespace orrery {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct Range {
-  double low = 0, value = 0, high = 0;
-};
-
-double number(const Node& row, std::string_view key, double otherwise) {
-  const Node* n = row.find(key);
-  return n == nullptr ? otherwise : n->as_double();
-}
-
 bool holds(const Node& page, std::string_view key) { return page.find(key) != nullptr; }
-
-// The prediction of a row in the unit of its figure: the metric, or `rate_of` divided by it, times
-// `times`. NoData: the metric is not in the answer, or the job does not fit.
-Range predicted(Runner& runner, const Node& row) {
-  RunOptions options;
-  options.breakdown = false;
-  const Answer answer = runner.run(read_scenario(row.at("scenario")), options);
-  const std::string name = row.at("metric").as_string();
-  const Metric* m = answer.points.at(0).find(name);
-  if (m == nullptr) throw NoData(answer.points.at(0).feasibility.reason + " has no " + name);
-  Range r{m->low90, m->value, m->high90};
-  if (const Node* work = row.find("rate_of")) {
-    r = {work->as_double() / r.high, work->as_double() / r.value, work->as_double() / r.low};
-  }
-  const double times = number(row, "times", 1);
-  return {r.low * times, r.value * times, r.high * times};
-}
-
-// Three digits or more.
-std::string digits(double x) {
-  return x >= 100 ? fmt::format("{:.0f}", x) : fmt::format("{:.3g}", x);
-}
 
 // The figures of a file that stand in a fit, or those that do not.
 struct Tally {
@@ -82,8 +48,8 @@ std::map<bool, Tally> ask(const std::string& file) {
       bool in = false;
       std::string answer;
       try {
-        const Range r = predicted(runner, row);
-        in = r.low <= figure && figure <= r.high;
+        const PublishedRange r = predicted(runner, row, false).times(number_in(row, "times", 1));
+        in = r.holds(figure);
         error = r.value / figure - 1;
         answer = fmt::format("{} | {} to {} | {:+.0f} | {}", digits(r.value), digits(r.low),
                              digits(r.high), 100 * error, in ? "in" : "**out**");

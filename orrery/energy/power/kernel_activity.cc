@@ -10,7 +10,7 @@
 namespace orrery {
 namespace {
 
-constexpr std::string_view kPath = "power/kernels.yaml";
+constexpr std::string_view kKernelsPath = "power/kernels.yaml";
 
 }  // namespace
 
@@ -19,7 +19,7 @@ Utilisation utilisation(Seconds compute, Seconds memory, Seconds time) {
 }
 
 KernelActivity::KernelActivity(const Bundle& bundle) {
-  const auto file = bundle.find(kPath);
+  const auto file = bundle.find(kKernelsPath);
   if (!file) throw InputError("catalog/power/kernels.yaml: no such file");
   std::string recipe;
   Fields fields;

@@ -21,7 +21,7 @@ Estimate<Watts> PowerModel::during(const KernelActivity::Entry& entry,
   const Watts demanded =
       awake + (board_.limit - awake) * entry.shares.demanded(used, activity_.exponent());
   const Watts power = std::min(demanded, board_.limit * board_.regulated);
-  const bool measured = board_.awake.origin == Origin::kMeasured;
+  const bool measured = board_.awake.origin == Origin::kMeasured && !entry.kernel_class.empty();
   const double shared =
       measured ? board_.awake.shared
                : std::hypot(board_.awake.shared * (awake / power), activity_.shared_error());

@@ -20,7 +20,8 @@ class PowerModel {
       : activity_(activity), board_(board), classes_(classes) {}
 
   const BoardPower& board() const { return board_; }
-  // Mean power of the board during a call of `op` that takes `time`; between awake and limit.
+  // Mean power of the board during a call of `op` that takes `time`; between awake and limit. It is
+  // measured if the board has readings and the class of the call has constants, else transferred.
   Estimate<Watts> kernel(const Op& op, const KernelTime& time) const;
   // The same by the constants of the call's class and its utilisations.
   Estimate<Watts> during(const KernelActivity::Entry& constants, const Utilisation& used) const;

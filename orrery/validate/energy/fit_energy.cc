@@ -42,21 +42,22 @@ BoardPowers boards_of(const std::vector<const KernelPowerRow*>& rows) {
     if (r->time >= kLongCall) awake[r->gpu].push_back(share);
     if (share >= kAtLimit) limits.push_back(share);
   }
-  std::map<std::string, BoardPowers::Board> boards;
+  std::map<std::string, double> boards;
   for (auto& [gpu, shares] : awake) {
     std::sort(shares.begin(), shares.end());
-    boards[gpu].awake = quantile(shares, kAwakeQuantile);
+    boards[gpu] = quantile(shares, kAwakeQuantile);
   }
   return {boards, limits.empty() ? 1 : std::min(1.0, median_of(limits))};
 }
 
-ActivityReading reading_of(const KernelPowerRow& r, double awake_share, double regulated) {
+ActivityReading reading_of(const KernelPowerRow& r, const BoardPowers& boards) {
+  const double awake_share = boards.awake().at(r.gpu);
   const double limit = r.limit.value();
   return {r.used,
           r.power.value(),
           awake_share * limit,
           limit * (1 - awake_share),
-          regulated * limit,
+          boards.regulated() * limit,
           r.time >= kLongCall ? 1 : kShortWeight};
 }
 
@@ -84,11 +85,11 @@ struct GroupKey {
 
 // The calls of a group as the solver wants them.
 std::vector<ActivityReading> fitted_readings(const std::vector<const KernelPowerRow*>& members,
-                                             const BoardPowers& boards, double regulated) {
+                                             const BoardPowers& boards) {
   std::vector<ActivityReading> readings;
   for (const KernelPowerRow* r : members) {
     if (r->left_out || r->time < kLeastTime) continue;
-    readings.push_back(reading_of(*r, *boards.boards().at(r->gpu).awake, regulated));
+    readings.push_back(reading_of(*r, boards));
   }
   return readings;
 }
@@ -99,7 +100,7 @@ double log_error(const ActivityReading& at, const ActivityShares& shares, double
 }
 
 Solution solve(const std::vector<const KernelPowerRow*>& rows, const BoardPowers& boards,
-               double regulated, double exponent) {
+               double exponent) {
   std::map<GroupKey, std::vector<const KernelPowerRow*>> groups;
   for (const KernelPowerRow* r : rows) {
     for (GroupKey key{std::string(r->family->name()), r->kernel_class, r->framework};;
@@ -112,7 +113,7 @@ Solution solve(const std::vector<const KernelPowerRow*>& rows, const BoardPowers
   std::map<GroupKey, KernelActivity::Entry> solved;
   double sum = 0, count = 0;
   for (const auto& [key, members] : groups) {  // parents first: their texts are empty
-    const std::vector<ActivityReading> readings = fitted_readings(members, boards, regulated);
+    const std::vector<ActivityReading> readings = fitted_readings(members, boards);
     const bool top = key.depth() == 0;
     const ActivityShares prior =
         top ? ActivityShares{0.1, 0.5, 0.5} : solved.at(key.parent()).shares;
@@ -125,8 +126,7 @@ Solution solve(const std::vector<const KernelPowerRow*>& rows, const BoardPowers
     std::vector<double> left_out;
     for (const KernelPowerRow* r : members) {
       if (r->time < kLongCall) continue;
-      const double error = log_error(reading_of(*r, *boards.boards().at(r->gpu).awake, regulated),
-                                     entry.shares, exponent);
+      const double error = log_error(reading_of(*r, boards), entry.shares, exponent);
       if (r->left_out) left_out.push_back(error);
       if (!r->left_out && !key.framework.empty()) sum += std::abs(error), count += 1;
     }
@@ -140,13 +140,6 @@ Solution solve(const std::vector<const KernelPowerRow*>& rows, const BoardPowers
   return s;
 }
 
-double regulated_share(const BoardPowers& boards, const KernelPowerRow& row) {
-  Gpu gpu;
-  gpu.id = row.gpu;
-  gpu.power = row.limit;
-  return boards.of(gpu).regulated;
-}
-
 }  // namespace
 
 FittedPower fit_power(const std::vector<KernelPowerRow>& rows, std::string_view without,
@@ -157,11 +150,10 @@ FittedPower fit_power(const std::vector<KernelPowerRow>& rows, std::string_view 
   }
   if (used.empty()) throw InputError("fit: the table kernel_power has no rows");
   BoardPowers boards = boards_of(used);
-  const double regulated = regulated_share(boards, *used.front());
   Solution best;
   double exponent = 0;
   for (const double x : kExponents) {
-    Solution s = solve(used, boards, regulated, x);
+    Solution s = solve(used, boards, x);
     if (exponent == 0 || s.error < best.error) best = std::move(s), exponent = x;
   }
   return {KernelActivity(exponent, shared_error, std::move(best.entries)), std::move(boards)};
@@ -237,9 +229,9 @@ std::vector<std::pair<std::string, std::string>> fit_energy(const std::filesyste
   std::string boards = fmt::format(
       "# Made by `orrery fit energy`: do not edit. Points of orrery/energy/power/board_power.h.\n"
       "recipe: \"{}\"\nregulated: {:.4f}\nboards:\n",
-      recipe, regulated_share(fit.boards, rows.front()));
-  for (const auto& [gpu, board] : fit.boards.boards())
-    boards += fmt::format("  - {{gpu: {}, awake: {:.4f}}}\n", gpu, *board.awake);
+      recipe, fit.boards.regulated());
+  for (const auto& [gpu, share] : fit.boards.awake())
+    boards += fmt::format("  - {{gpu: {}, awake: {:.4f}}}\n", gpu, share);
   return {{"power/kernels.yaml", kernels_text(fit.activity, recipe)},
           {"power/boards.yaml", std::move(boards)}};
 }

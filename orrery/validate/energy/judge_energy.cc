@@ -8,6 +8,7 @@
 #include "orrery/base/error.h"
 #include "orrery/energy/power/power_model.h"
 #include "orrery/validate/energy/fit_energy.h"
+#include "orrery/validate/energy/twin_readings.h"
 
 namespace orrery {
 namespace {
@@ -39,6 +40,18 @@ ValidationRow row_of(const KernelPowerRow& r, const char* table, const KernelAct
   return v;
 }
 
+// A sentence on what readings of nearly the same call differ by.
+std::string note_of_twins(const std::vector<KernelPowerRow>& rows) {
+  const auto percent = [&](Seconds from, Seconds to) {
+    return 100 * twin_readings(rows, from, to).difference;
+  };
+  return fmt::format(
+      "Readings of nearly the same call differ by {:.0f} % on average below 20 us, {:.0f} to 0.1 "
+      "ms, {:.0f} to 1 ms and {:.0f} above.",
+      percent(Seconds(0), microseconds(20)), percent(microseconds(20), kLongCall),
+      percent(kLongCall, milliseconds(1)), percent(milliseconds(1), Seconds(1e9)));
+}
+
 }  // namespace
 
 ValidationReport validate_energy(const std::filesystem::path& dir, const std::string& table,
@@ -51,6 +64,7 @@ ValidationReport validate_energy(const std::filesystem::path& dir, const std::st
   report.area = "energy";
   const Catalog catalog(bundle);
   const std::vector<KernelPowerRow> rows = read_kernel_power(dir, catalog, report);
+  if (!rows.empty()) report.note = note_of_twins(rows);
   const KernelActivity activity(bundle);
   const BoardPowers boards(bundle);
   std::set<std::string> gpus;

@@ -193,6 +193,7 @@ std::vector<KernelPowerRow> read_kernel_power(const std::filesystem::path& dir,
         row.name = fmt::format("kernel_power.csv:{}", csv.text(line));
         row.time = microseconds(csv.number(latency));
         row.used = utilisation(point.compute, point.memory, row.time);
+        row.sizes = point.x;
         row.power = Watts(csv.number(power));
         row.limit = Watts(csv.number(limit));
         row.left_out = is_left_out(sample);

@@ -5,10 +5,10 @@
 // second where one call takes 0.1 ms and more, for 0.3 s otherwise and never more than 3,000 times
 // (aiconfigurator, collector/helper.py, benchmark_with_power). NVML's figure is itself the mean of
 // the last second on these GPUs. A reading thus holds part of what ran before it, and that of a
-// call below 20 us little else. Calls alike in all sizes within 0.1 doublings differ by 12 % on
-// average from 0.1 to 1 ms, and by 5 % above.
+// call below 20 us little else (twin_readings.h).
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -29,6 +29,7 @@ struct KernelPowerRow {
   std::string name;       // file and line
   Seconds time;
   Utilisation used;
+  std::array<double, 4> sizes{};  // coordinates on the surface of its family (KernelPoint::x)
   Watts power, limit;
   bool left_out = false;  // a fit does not see it: 15 % of the shapes, the same on all GPUs
 };
