@@ -34,8 +34,12 @@ constexpr MetricMeaning kMeanings[] = {
     {"output_throughput", kServe, "generated tokens per second"},
     {"total_throughput", kServe, "prompt tokens and generated tokens per second"},
     {"request_throughput", kServe, "answered requests per second"},
+    {"power", kEstimate,
+     "mean power of the board of one GPU while the requests are computed; without host, switches "
+     "and cooling"},
     {"energy_per_token", kEstimate,
-     "energy of all chips for one generated token, prompts included; of chips of cores alone"},
+     "energy of all GPUs' boards for one generated token, prompts included"},
+    {"energy_per_request", kEstimate, "energy of all GPUs' boards for one request"},
     {"chip_area", kEstimate, "area of the die of a chip of cores"},
     // Services.
     {"itl", kSimulate, "inter-token latency: gap between two tokens of a request; mean over gaps"},
