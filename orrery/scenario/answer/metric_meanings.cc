@@ -34,12 +34,13 @@ constexpr MetricMeaning kMeanings[] = {
     {"output_throughput", kServe, "generated tokens per second"},
     {"total_throughput", kServe, "prompt tokens and generated tokens per second"},
     {"request_throughput", kServe, "answered requests per second"},
-    {"power", kEstimate,
-     "mean power of the board of one GPU while the requests are computed; without host, switches "
-     "and cooling"},
-    {"energy_per_token", kEstimate,
+    {"power", kServe,
+     "mean power of the board of one GPU while the requests are computed, in simulate also while "
+     "it waits; without host, switches and cooling"},
+    {"energy", kSimulate, "energy of all GPUs' boards in the whole run"},
+    {"energy_per_token", kServe,
      "energy of all GPUs' boards for one generated token, prompts included"},
-    {"energy_per_request", kEstimate, "energy of all GPUs' boards for one request"},
+    {"energy_per_request", kServe, "energy of all GPUs' boards for one request"},
     {"chip_area", kEstimate, "area of the die of a chip of cores"},
     // Services.
     {"itl", kSimulate, "inter-token latency: gap between two tokens of a request; mean over gaps"},

@@ -160,13 +160,19 @@ ServiceQuestion simulate_case(Facts& facts, const ServiceCase& c, const RunOptio
       return clock({scale.stretch * stretch, scale.deviations});
     });
   }
-  const GpuWork work = c.pools.empty() ? GpuWork(c.served) : GpuWork();
-  SeedRuns seeds(service, rate, c.config, clocks, work);
+  UseOfGpus use;
+  if (c.pools.empty()) use.work = GpuWork(c.served);
+  if (facts.chip(c.served.deployment.gpu.id) == nullptr) {
+    use.power = ServicePower(facts.step_power());
+    use.power.add_pool(c.served);
+    for (const ServedPool& pool : c.pools) use.power.add_pool(*pool.served);
+  }
+  SeedRuns seeds(service, rate, c.config, clocks, use);
   // Only closed loops start with all of their users at once and then bunch.
   const double ttft_error =
       service.max_concurrency > 0 ? c.served.deployment.engine.ttft_error : 0.0;
   answer_service(
-      {service, c.config, load, clocks, work, origin, ttft_error, plain ? &*plain : nullptr},
+      {service, c.config, load, clocks, use, origin, ttft_error, plain ? &*plain : nullptr},
       options, options.load ? std::vector<Job>() : seeds.jobs(), p);
   if (!options.load) seeds.merge(p);
   return service;
