@@ -34,12 +34,13 @@ constexpr MetricMeaning kMeanings[] = {
     {"output_throughput", kServe, "generated tokens per second"},
     {"total_throughput", kServe, "prompt tokens and generated tokens per second"},
     {"request_throughput", kServe, "answered requests per second"},
-    {"power", kServe,
-     "mean power of the board of one GPU while the requests are computed, in simulate also while "
-     "it waits; without host, switches and cooling"},
-    {"energy", kSimulate, "energy of all GPUs' boards in the whole run"},
-    {"energy_per_token", kServe,
-     "energy of all GPUs' boards for one generated token, prompts included"},
+    {"power", "estimate, simulate, train",
+     "mean power of the board of one GPU while it computes, in simulate also while it waits; "
+     "without host, switches and cooling"},
+    {"energy", "simulate, train", "energy of all GPUs' boards in the whole run"},
+    {"energy_per_token", "estimate, simulate, train",
+     "energy of all GPUs' boards for one generated token, prompts included; of training for one "
+     "token of the batch"},
     {"energy_per_request", kServe, "energy of all GPUs' boards for one request"},
     {"chip_area", kEstimate, "area of the die of a chip of cores"},
     // Services.

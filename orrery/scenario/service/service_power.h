@@ -45,7 +45,7 @@ class ServicePower {
   std::vector<const ServedModel*> pools_;
 };
 
-// What a simulated service makes of its GPUs.
+// The work and the power of the GPUs of a simulated service.
 struct UseOfGpus {
   GpuWork work;        // of the only pool
   ServicePower power;  // of all pools

@@ -16,6 +16,7 @@
 #include "orrery/scenario/training/calibration_runs.h"
 #include "orrery/scenario/training/training_breakdown.h"
 #include "orrery/scenario/training/training_chance.h"
+#include "orrery/scenario/training/training_power.h"
 #include "orrery/training/events/iteration_events.h"
 #include "orrery/training/events/iteration_trace.h"
 #include "orrery/training/events/timeline.h"
@@ -74,6 +75,20 @@ void add_communication(const IterationParts& parts, const IterationTime& t, cons
   if (all > Seconds(0))
     p.metrics.push_back(
         share_metric("data_overlap", std::max(Seconds(0), all - data), {all, 0, 0, whole.origin}));
+}
+
+// Adds the mean power of a GPU's board, and the energy of all GPUs for a token. `tokens`: of a GPU
+// in an iteration. Nothing: the data sheet states no power, or the GPU is a chip of cores.
+std::optional<Estimate<Watts>> add_power(Facts& facts, const Gpu& gpu, const StepWork& work,
+                                         double tokens, Point& p) {
+  if (!gpu.power || facts.chip(gpu.id) != nullptr) return std::nullopt;
+  const Estimate<Watts> power = step_power(facts.step_power(), gpu, "", work);
+  p.metrics.push_back(power_metric(power, *gpu.power));
+  p.metrics.push_back(metric(
+      "energy_per_token", "J",
+      Estimate<Joules>{power.value * (work.time / tokens), power.shared, power.own, power.origin},
+      1));
+  return power;
 }
 
 // The iteration by its events: what the closed form says otherwise is idle time; where the events
@@ -227,7 +242,7 @@ TrainingCalibration TrainingAnswerer::calibration_of(
 
 void TrainingAnswerer::add_run(std::optional<double> steps, const IterationTime& t,
                                const Estimate<Seconds>& iteration, std::int64_t gpus,
-                               Point& p) const {
+                               const std::optional<Estimate<Watts>>& power, Point& p) const {
   double iterations = steps.value_or(0);  // evaluations count by their time
   if (steps && question_.eval_interval > 0) {
     const double passes = static_cast<double>(question_.eval_iterations);
@@ -251,6 +266,12 @@ void TrainingAnswerer::add_run(std::optional<double> steps, const IterationTime&
     p.metrics.push_back(metric("time_to_train", "h", run, 3600));
     const Estimate<Seconds> of_gpus = run.scaled(static_cast<double>(gpus));
     p.metrics.push_back(metric("gpu_hours", "h", of_gpus, 3600));
+    if (power) {
+      const Estimate<Joules> energy{
+          power->value * of_gpus.value, std::hypot(power->shared, of_gpus.shared),
+          std::hypot(power->own, of_gpus.own), std::max(power->origin, of_gpus.origin)};
+      p.metrics.push_back(metric("energy", "MWh", energy, 3.6e9));
+    }
     if (question_.gpu_hour_price > 0)
       p.metrics.push_back(metric("cost", "", of_gpus.scaled(question_.gpu_hour_price), 3600));
   }
@@ -337,6 +358,8 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   for (const int kind : parts.kind) executed += parts.kinds[static_cast<std::size_t>(kind)].flops;
   const double a_rank = executed.value() / job.plan.pp * static_cast<double>(job.micro_batches());
   p.metrics.push_back(of_peak_metric("hfu", 100 * a_rank / peak, whole));
+  const std::optional<Estimate<Watts>> power =
+      add_power(facts_, gpu, work_of(t, Flops(a_rank), FlopsPerSecond(peak)), tokens / gpus, p);
   p.metrics.push_back(share_metric("bubble", t.bubble, whole));
   add_communication(parts, t, job, whole, p);
   if (const Seconds waiting = port_contention(parts, k, job, t.total, events); waiting > Seconds(0))
@@ -348,7 +371,7 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   p.metrics.push_back(
       exact_metric("trained_parameters", "M", trained_parameters(setting_.model, job) / 1e6));
   const std::optional<double> steps = run_steps(question_, job);
-  add_run(steps, t, whole, job.plan.devices(), p);
+  add_run(steps, t, whole, job.plan.devices(), power, p);
   if (steps) p.metrics.push_back(exact_metric("total_flops", "EFLOP", flops * *steps / 1e18));
   std::optional<int> stage;
   if (question_.rank) {

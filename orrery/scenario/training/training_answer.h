@@ -1,12 +1,13 @@
 // The answer at one point of a question about training.
 //
-// Metrics: iteration_time, throughput, throughput_per_gpu, model_tflops (per GPU), mfu, hfu; bubble
+// Metrics: iteration_time, throughput, throughput_per_gpu, model_tflops (per GPU), mfu, hfu; power,
+// energy_per_token; bubble
 // and communication (exposed), shares of the iteration; tensor_exposed, context_exposed,
 // expert_exposed, data_exposed, data_communication, data_overlap, port_contention; attention_block,
 // attention_core, mlp_block and layer (one layer's forward and backward pass of a micro-batch),
 // mlp_of_peak, mlp_flops, layer_flops; optimizer, memory, activations, fits (a probability),
-// trained_parameters; with tokens: time_to_train, gpu_hours, total_flops, evaluation and cost where
-// asked; of several sizes: scaling_efficiency.
+// trained_parameters; with tokens: time_to_train, gpu_hours, energy, total_flops, evaluation and
+// cost where asked; of several sizes: scaling_efficiency.
 #pragma once
 
 #include <memory>
@@ -85,9 +86,11 @@ class TrainingAnswerer {
   TrainingCalibration calibration_of(const std::vector<CalibrationRun>& runs) const;
   // The run that repeats the iteration: adds evaluation, time_to_train, gpu_hours and cost. With
   // `chance` in the question these are the means over its draws, failures and checkpoints included,
-  // and its own metrics follow. `steps`: none if the question has no run.
+  // and its own metrics follow. `steps`: none if the question has no run. `power`: of a GPU's board
+  // during an iteration, from which the energy of the run follows.
   void add_run(std::optional<double> steps, const IterationTime& time,
-               const Estimate<Seconds>& iteration, std::int64_t gpus, Point& point) const;
+               const Estimate<Seconds>& iteration, std::int64_t gpus,
+               const std::optional<Estimate<Watts>>& power, Point& point) const;
 
   Facts& facts_;
   const TrainingQuestion& question_;
