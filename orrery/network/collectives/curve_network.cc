@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "orrery/base/error.h"
+#include "orrery/network/algorithms/curve_algorithm.h"
 #include "orrery/network/collectives/library_curve.h"
 
 namespace orrery {
@@ -82,12 +83,14 @@ std::optional<CollectiveAlgorithm> curve_of(const ForcedChoice& forced) {
 }  // namespace
 
 CurveNetwork::CurveNetwork(const Cluster& cluster, const ParallelPlan& plan, std::string stack,
-                           const Bundle& bundle, const std::vector<Cluster>& other_kinds)
+                           const Bundle& bundle, const std::vector<Cluster>& other_kinds,
+                           std::optional<LibraryVersion> version)
     : tables_(nccl_tables(bundle)),
       cluster_(cluster),
       other_kinds_(other_kinds),
       placement_(placement(plan)),
       stack_(std::move(stack)),
+      version_(version),
       unseen_(read_unseen_servers(bundle)) {
   const NetworkConstants constants(bundle);
   if (cluster_.scale_up() != nullptr) scale_up_ = constants.of(*cluster_.scale_up());
@@ -164,13 +167,14 @@ GroupLink CurveNetwork::group_link(const Collective& c, const RankPlacement& p) 
 CurveNetwork::TunerInputs CurveNetwork::tuner_inputs(int ranks, int stride, Collective::Kind kind,
                                                      bool collnet) const {
   const GroupLink link = cluster_.link(ranks, stride);
-  const NcclGraph graph = nccl_graph(tables_, cluster_, link, collnet);
+  const NcclGraph graph = nccl_graph(tables_, cluster_, link, collnet, version_);
   TunerInputs t{graph, nccl_costs(graph, kind), {}};
   if (link.nodes > 1 && link.ranks_per_node > 1)
     t.within = cluster_.link(link.ranks_per_node, stride);
   for (const Cluster& other : other_kinds_) {
     const GroupLink theirs = other.link(ranks, stride);
-    t.costs = slowest(t.costs, nccl_costs(nccl_graph(tables_, other, theirs, collnet), kind));
+    t.costs =
+        slowest(t.costs, nccl_costs(nccl_graph(tables_, other, theirs, collnet, version_), kind));
   }
   return t;
 }
@@ -212,6 +216,17 @@ const CurveNetwork::TunerInputs& CurveNetwork::tuner_inputs_of(
 const MeasuredConstants& CurveNetwork::constants_of(const Fabric& fabric) const {
   if (&fabric == cluster_.network()) return network_;
   return &fabric == cluster_.bridge() ? bridge_ : scale_up_;
+}
+
+// Versions differ like GPUs that were not measured on a fabric: kernels, channels and thresholds of
+// the library are others, the wires are the same.
+void CurveNetwork::judge_version(const std::vector<std::string>& versions, Bytes bytes,
+                                 Choice& choice) const {
+  if (!version_ || was_measured_with(versions, *version_)) return;
+  choice.other_versions = &versions;
+  choice.shared = root_of_squares(choice.shared.value_or(kMachineShared),
+                                  unseen_.same_fabric[size_class(bytes)]);
+  choice.origin = std::max(choice.origin, Origin::kTransferred);
 }
 
 // Every rank's kernel but the last one's waits for the last launch. The time of that launch within
@@ -261,9 +276,9 @@ CurveNetwork::Choice CurveNetwork::inside(const Collective& c, const GroupLink& 
   if (!link.fabric->peer_to_peer && known.origin >= Origin::kTransferred) bandwidth *= kThroughHost;
   const CurveChoice best =
       fastest(known.constants.curves, stack,
-              {*link.fabric, c.kind, ranks, c.bytes, bandwidth, link.bridged}, only);
+              {*link.fabric, c.kind, ranks, c.bytes, bandwidth, link.bridged, version_}, only);
   if (forced.any() && (!only || best.curve == nullptr || best.algorithm != *only)) {
-    const NcclGraph graph = nccl_graph(tables_, cluster_, link);
+    const NcclGraph graph = nccl_graph(tables_, cluster_, link, false, version_);
     return {library_time(kWithinNode, nccl_costs(graph, c.kind), c.bytes,
                          bisection_bound(cluster_, link, c.kind, c.bytes), forced),
             forced.algorithm, 0, Origin::kAnalytical};
@@ -290,6 +305,8 @@ CurveNetwork::Choice CurveNetwork::inside(const Collective& c, const GroupLink& 
                                       unseen_.other_fabric[size] * std::min(1.0, far));
       choice.origin = std::max(choice.origin, Origin::kTransferred);
     }
+    if (!curve_algorithm(best.algorithm).framework_kernel)
+      judge_version(best.curve->versions, c.bytes, choice);
     return choice;
   }
   const auto algorithm =
@@ -316,6 +333,7 @@ CurveNetwork::Choice CurveNetwork::between_nodes(const Collective& c, const Grou
     choice.most_ranks = inter_node_.most_ranks;
     if (choice.most_ranks > 0 && c.ranks > choice.most_ranks)
       choice.origin = std::max(choice.origin, Origin::kTransferred);
+    judge_version(inter_node_.versions, c.bytes, choice);
     if (t.within.fabric != nullptr) {
       // The group is no faster than its ranks within one node, which matters where a slow host was
       // measured inside a node only. The upper end is that of the later of the two intervals.

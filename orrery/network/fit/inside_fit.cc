@@ -148,12 +148,15 @@ FittedCurve blank(std::string stack, Algorithm algorithm, CollectiveKind kind) {
 // H200 and 5 of B200.
 constexpr int kNvlsRanks = 8;
 
-// Notes the largest group of the rows, by size of message.
+// Notes the largest group of the rows, by size of message, and their versions of the library.
 void see_groups(const std::vector<const MeasuredRow*>& rows, FittedCurve& curve) {
+  std::set<std::string> versions(curve.versions.begin(), curve.versions.end());
   for (const MeasuredRow* row : rows) {
+    if (!row->version.empty()) versions.insert(row->version);
     int& most = curve.most_ranks[size_class(row->bytes)];
     most = std::max(most, row->ranks);
   }
+  curve.versions.assign(versions.begin(), versions.end());
 }
 
 // The step of a curve for which a single size of group was measured, after the rings on NVLink and
