@@ -304,6 +304,7 @@ CurveNetwork::Choice CurveNetwork::inside(const Collective& c, const GroupLink& 
       choice.shared = root_of_squares(choice.shared.value_or(0),
                                       unseen_.other_fabric[size] * std::min(1.0, far));
       choice.origin = std::max(choice.origin, Origin::kTransferred);
+      if (ranks == c.ranks) limit_by_two_domains(c, choice);
     }
     if (!curve_algorithm(best.algorithm).framework_kernel)
       judge_version(best.curve->versions, c.bytes, choice);

@@ -100,6 +100,9 @@ class CurveNetwork final : public NetworkModel {
                        const ForcedChoice& forced) const;
   // Marks the time of a curve with rows of `versions` as transferred if another one was asked for.
   void judge_version(const std::vector<std::string>& versions, Bytes bytes, Choice& choice) const;
+  // Limits a time within a domain that is larger than any measured one by that of two such domains
+  // over a network that was measured (curve_network_rack.cc).
+  void limit_by_two_domains(const Collective& c, Choice& choice) const;
   // Adds the wait for the other ranks' launches (stack `pytorch-loop`).
   static void wait_for_ranks(const Collective& c, Choice& choice);
   static Estimate<Seconds> estimate(const Choice& choice);

@@ -52,6 +52,22 @@ CollectiveChoice CurveNetwork::choice(const Collective& c, const ForcedChoice& f
   std::string reason = fmt::format(
       "{} {}", forced.any() ? "forced; the tuner estimates" : "the least of the tuner's estimates:",
       to_text(best.time));
+  // The tuner's choice names the time of a measured group. In a larger domain the time is that of
+  // one curve, whatever the tuner would choose there.
+  const GroupLink link = group_link(c, placement_);
+  const Choice timed_by =
+      link.nodes == 1 && !forced.any() ? inside(c, link, c.ranks, stack_, forced) : Choice{};
+  if (timed_by.most_ranks > 0 && c.ranks > timed_by.most_ranks &&
+      timed_by.algorithm != best.algorithm) {
+    if (const auto own = nccl_choose(inputs.costs, c.bytes, {timed_by.algorithm, {}})) {
+      return {to_text(own->algorithm), to_text(own->protocol),
+              fmt::format("the fastest by the curves of smaller groups; the tuner estimates {}, "
+                          "and {} for {} {}, which it would choose",
+                          to_text(own->time), to_text(best.time), to_text(best.algorithm),
+                          to_text(best.protocol)),
+              tuner_algorithm(own->algorithm).nvls_kernel};
+    }
+  }
   std::optional<NcclChoice> second;
   for (const auto& [algorithm, protocol, cost] : inputs.costs) {
     if (algorithm == best.algorithm) continue;
