@@ -6,6 +6,7 @@
 #include "orrery/base/error.h"
 #include "orrery/network/algorithms/curve_algorithm.h"
 #include "orrery/network/collectives/library_curve.h"
+#include "orrery/network/collectives/uplinks.h"
 
 namespace orrery {
 namespace {
@@ -241,6 +242,18 @@ void CurveNetwork::wait_for_ranks(const Collective& c, Choice& choice) {
   choice.error = std::hypot(choice.error, std::max({0.0, down, up}) / heavy_quantile(0.95));
 }
 
+void CurveNetwork::wait_for_uplinks(double factor, Choice& choice) const {
+  if (factor <= 1) return;
+  // The term was never measured. Its interval reaches from a transfer without it to one that waits
+  // twice as long, in logarithms.
+  const Seconds wait = choice.time.transfer * (factor - 1);
+  const double own = std::log(1 + wait / choice.time.total) / heavy_quantile(0.95);
+  choice.time.transfer += wait;
+  choice.time.total += wait;
+  choice.shared = std::hypot(choice.shared.value_or(0), own);
+  choice.origin = std::max(choice.origin, Origin::kTransferred);
+}
+
 CollectiveTime CurveNetwork::timed(const Collective& c, const ForcedChoice& forced,
                                    const RankPlacement& p) const {
   CollectiveTime result{{}, "none", CollectiveBound::kLatency, {}};
@@ -334,6 +347,10 @@ CurveNetwork::Choice CurveNetwork::between_nodes(const Collective& c, const Grou
     choice.most_ranks = inter_node_.most_ranks;
     if (choice.most_ranks > 0 && c.ranks > choice.most_ranks)
       choice.origin = std::max(choice.origin, Origin::kTransferred);
+    const bool ring = choice.algorithm == CollectiveAlgorithm::kRing;
+    wait_for_uplinks(uplink_factor(cluster_, link, stride_of(c, p),
+                                   ring ? UplinkPattern::kRing : UplinkPattern::kTree),
+                     choice);
     judge_version(inter_node_.versions, c.bytes, choice);
     if (t.within.fabric != nullptr) {
       // The group is no faster than its ranks within one node, which matters where a slow host was
@@ -370,6 +387,10 @@ CurveNetwork::Choice CurveNetwork::between_nodes(const Collective& c, const Grou
   // No measured table of these across nodes was fitted.
   choice.origin = std::max(choice.origin, Origin::kTransferred);
   choice.shared = PartErrors{inter_node_.elsewhere.start, kPeersWidth, 0}.parts(choice.time);
+  wait_for_uplinks(uplink_factor(cluster_, link, stride_of(c, p),
+                                 c.kind == Collective::Kind::kSend ? UplinkPattern::kRing
+                                                                   : UplinkPattern::kAllPairs),
+                   choice);
   return choice;
 }
 

@@ -103,6 +103,9 @@ class CurveNetwork final : public NetworkModel {
   // Limits a time within a domain that is larger than any measured one by that of two such domains
   // over a network that was measured (curve_network_rack.cc).
   void limit_by_two_domains(const Collective& c, Choice& choice) const;
+  // Lengthens the transfer by what the uplinks of leaf switches carry less than its ports
+  // (uplinks.h).
+  void wait_for_uplinks(double factor, Choice& choice) const;
   // Adds the wait for the other ranks' launches (stack `pytorch-loop`).
   static void wait_for_ranks(const Collective& c, Choice& choice);
   static Estimate<Seconds> estimate(const Choice& choice);
