@@ -78,6 +78,10 @@ TEST_F(Uplinks, ATermThatWasNotMeasuredWidensTheInterval) {
   };
   EXPECT_GT(time(2).sigma(), time(1).sigma());
   EXPECT_EQ(time(2).origin, Origin::kTransferred);
+  const auto narrow =
+      make_network_model(cluster(512, 4, 2), {.tp = 32, .dp = 16}, "nccl", Bundle());
+  EXPECT_NE(narrow->provenance(c).find("leaf switches of 4 nodes with uplinks 2:1"),
+            std::string::npos);
   EXPECT_LE(time(2).quantile(0.05), time(1).value);
   EXPECT_GE(time(2).quantile(0.95), 3 * time(1).value);
 }
