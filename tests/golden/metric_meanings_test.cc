@@ -44,14 +44,16 @@ autoscale: {policy: outstanding, target: 4, most: 3, interval: 1s, start_up: 1s}
     R"(
 model: llama-3-8b
 hardware: {gpu: h100-sxm}
-training: {gpus: 16, tp: 2, cp: 2, pp: 2, global_batch: 16, tokens: 1e9, gpu_hour_price: 2,
+training: {gpus: 16, tp: 2, cp: 2, pp: 2, global_batch: 16, tokens: 1e9,
            eval_interval: 100, eval_iterations: 10, events: true}
 chance: {failures_per_gpu_day: 0.001, checkpoint_write: 30s, restart: 5min, draws: 20}
+cost: {price: 2}
 )",
     R"(
 model: llama-3-8b
 hardware: {gpu: tpu-v4i-like}
 parallel: {tp: 8}
+cost: {price: 2}
 workload: {batch: 1, isl: 128, osl: 16}
 )",
     R"(

@@ -34,6 +34,16 @@ constexpr MetricMeaning kMeanings[] = {
     {"output_throughput", kServe, "generated tokens per second"},
     {"total_throughput", kServe, "prompt tokens and generated tokens per second"},
     {"request_throughput", kServe, "answered requests per second"},
+    {"cost_per_hour", "estimate, simulate, train",
+     "price of all GPUs for an hour; of a simulated fleet on average over the time"},
+    {"cost_per_million_input_tokens", kServe,
+     "whole cost of the GPUs, in all their time, over the prompt tokens, in millions"},
+    {"cost_per_million_output_tokens", kServe,
+     "whole cost of the GPUs, in all their time, over the generated tokens, in millions"},
+    {"cost_per_million_tokens", kServe,
+     "whole cost of the GPUs, in all their time, over prompt and generated tokens, in millions"},
+    {"cost_per_request", kServe,
+     "whole cost of the GPUs, in all their time, over the answered requests"},
     {"energy_per_token", kEstimate,
      "energy of all chips for one generated token, prompts included; of chips of cores alone"},
     {"chip_area", kEstimate, "area of the die of a chip of cores"},
@@ -176,7 +186,10 @@ constexpr MetricMeaning kMeanings[] = {
      "time of the whole run, with evaluations; with `chance` its mean with failures and "
      "checkpoints"},
     {"total_flops", kTrain, "model FLOPs of the whole run"},
-    {"cost", kTrain, "gpu_hours times the price, in its currency"},
+    {"cost", "simulate, train",
+     "cost of all GPUs until the end: gpu_hours times the price; of a simulated fleet its idle "
+     "time "
+     "too"},
     {"iteration_p50", kTrain,
      "median of the iteration time over draws of stragglers, slow links and stalls"},
     {"iteration_p95", kTrain, "iteration time that 5 % of the draws exceed"},

@@ -13,6 +13,7 @@
 #include "orrery/scenario/kernel/kernel_answer.h"
 #include "orrery/scenario/replay/replay_answer.h"
 #include "orrery/scenario/service/service_points.h"
+#include "orrery/scenario/setup/gpu_price.h"
 #include "orrery/scenario/setup/served_model.h"
 #include "orrery/scenario/steady/steady_answer.h"
 #include "orrery/scenario/training/training_answer.h"
@@ -110,10 +111,11 @@ void answer_point(Facts& facts, const Scenario& s, const RunOptions& options,
   }
   const auto model = facts.latest<Architecture>(TrainedModelKey{s.model, s.model_overrides},
                                                 [&] { return architecture_of(facts, s); });
+  const auto price = gpu_price(facts, s.cost, gpu, points.front().notes);
   answer_training(
       facts, s.as<TrainingQuestion>(),
       {*model, gpu, s.hardware.node, facts.kernels(gpu, training_kernels(gpu, facts.bundle())),
-       options.breakdown, options.steps, options.bounds, options.chakra},
+       options.breakdown, options.steps, options.bounds, options.chakra, price ? &*price : nullptr},
       points.front());
 }
 

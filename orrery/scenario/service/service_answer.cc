@@ -141,7 +141,8 @@ bool meets_slo(const ServiceQuestion& s, const SimulationResult& r) {
 }
 
 std::vector<Metric> service_metrics(const ServiceQuestion& s, const SimulationConfig& config,
-                                    const SimulationResult& r, const GpuWork& work) {
+                                    const SimulationResult& r, const FleetFacts& fleet) {
+  const GpuWork& work = fleet.work;
   const Times t = times_of(s, r);
   const ReplicaCounts sum = r.total();
   std::vector<Metric> m;
@@ -200,6 +201,7 @@ std::vector<Metric> service_metrics(const ServiceQuestion& s, const SimulationCo
   }
   add_technique_metrics(config, r, m);
   add_cluster_metrics(config, r, m);
+  add_cost_metrics(fleet.price, r, {Seconds(span), t.input, t.output, done}, m);
   put("requests", "", static_cast<double>(t.counted));
   put("rejected", "", static_cast<double>(t.counted) - done);
   return m;
@@ -265,10 +267,10 @@ void answer_service(const SimulatedService& simulated, const RunOptions& options
   const SimulationConfig& config = simulated.config;
   const RequestLoad& load = simulated.load;
   const MakeClocks& clocks = simulated.clocks;
-  const GpuWork& work = simulated.work;
+  const FleetFacts& fleet = simulated.fleet;
   const PlainService* plain = simulated.plain;
   const auto metrics_of = [&](const SimulationConfig& c, StepScale scale) {
-    return service_metrics(service, c, simulate(c, load, clocks(scale).view()), work);
+    return service_metrics(service, c, simulate(c, load, clocks(scale).view()), fleet);
   };
   StepLog log;
   SimulationConfig logged = config;
@@ -278,7 +280,7 @@ void answer_service(const SimulatedService& simulated, const RunOptions& options
   std::vector<Metric> metrics, together, fast, slow;
   std::vector<Job> jobs = {[&] {
     result = simulate(logged, load, clocks(1).view());
-    metrics = service_metrics(service, config, result, work);
+    metrics = service_metrics(service, config, result, fleet);
   }};
   if (plain)
     jobs.emplace_back([&] { alone = simulate(plain->config, load, plain->clocks(1).view()); });
@@ -311,6 +313,7 @@ void answer_service(const SimulatedService& simulated, const RunOptions& options
     for (Metric& m : metrics) {
       set_interval(m, named(fast, m), named(slow, m));
       if (m.name.starts_with("ttft")) widen(m, simulated.ttft_error);
+      if (m.name.starts_with("cost")) widen(m, fleet.price.error);
     }
   }
   point.metrics.insert(point.metrics.end(), metrics.begin(), metrics.end());

@@ -1,4 +1,5 @@
 #include "orrery/scenario/service/service_points.h"
+#include "orrery/scenario/setup/gpu_price.h"
 #include "orrery/scenario/setup/kernel_origins.h"
 
 #include <fmt/format.h>
@@ -116,6 +117,22 @@ MakeClocks clocks_of(const std::vector<ServedPool>& pools, bool plain, const Mak
   };
 }
 
+// The price of the engines of all pools, each by its own GPU.
+FleetPrice price_of(Facts& facts, const Scenario& s, const ServicePools& pools,
+                    const SimulationConfig& config, Point& p) {
+  std::vector<Estimate<Usd>> hours;
+  std::vector<std::int64_t> engines;
+  const auto add = [&](const ServedModel& served, std::int64_t replicas) {
+    const auto price = gpu_price(facts, s.cost, served.deployment.gpu, p.notes);
+    if (!price) return;
+    hours.push_back(price->hour.scaled(served.plan.devices()));
+    engines.push_back(replicas);
+  };
+  add(pools.first, config.replicas);
+  for (const ServedPool& pool : pools.further) add(*pool.served, pool.config.replicas);
+  return fleet_price(hours, engines);
+}
+
 // A service, ready to be simulated.
 struct ServiceCase {
   const Scenario& scenario;
@@ -160,13 +177,15 @@ ServiceQuestion simulate_case(Facts& facts, const ServiceCase& c, const RunOptio
       return clock({scale.stretch * stretch, scale.deviations});
     });
   }
-  const GpuWork work = c.pools.empty() ? GpuWork(c.served) : GpuWork();
-  SeedRuns seeds(service, rate, c.config, clocks, work);
+  const FleetFacts fleet = {
+      c.pools.empty() ? GpuWork(c.served) : GpuWork(),
+      price_of(facts, c.scenario, {c.served, c.techniques, c.pools}, c.config, p)};
+  SeedRuns seeds(service, rate, c.config, clocks, fleet);
   // Only closed loops start with all of their users at once and then bunch.
   const double ttft_error =
       service.max_concurrency > 0 ? c.served.deployment.engine.ttft_error : 0.0;
   answer_service(
-      {service, c.config, load, clocks, work, origin, ttft_error, plain ? &*plain : nullptr},
+      {service, c.config, load, clocks, fleet, origin, ttft_error, plain ? &*plain : nullptr},
       options, options.load ? std::vector<Job>() : seeds.jobs(), p);
   if (!options.load) seeds.merge(p);
   return service;

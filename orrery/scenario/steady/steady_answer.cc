@@ -8,8 +8,10 @@
 #include "orrery/memory/memory_model.h"
 #include "orrery/scenario/answer/advice.h"
 #include "orrery/scenario/bounds/physical_bounds.h"
+#include "orrery/scenario/setup/gpu_price.h"
 #include "orrery/scenario/setup/kernel_origins.h"
 #include "orrery/scenario/steady/chip_metrics.h"
+#include "orrery/scenario/steady/cost_metrics.h"
 #include "orrery/scenario/steady/layer_labels.h"
 #include "orrery/scenario/steady/step_trace.h"
 #include "orrery/serving/closed_form/closed_form.h"
@@ -73,6 +75,7 @@ struct SteadyCase {
   const ServedModel& served;
   const KernelModel& kernels;
   const CoreChip* chip = nullptr;  // where the GPU is a chip of cores
+  std::optional<GpuPrice> price;   // absent: the cost is not asked for
 };
 
 // Chips of cores are predicted by physics as a whole.
@@ -164,6 +167,7 @@ void answer_time(const SteadyCase& c, std::int64_t capacity, const RunOptions& o
       rate_metric("total_throughput", "tokens/s", r.output_tokens + r.input_tokens, r.makespan));
   p.metrics.push_back(rate_metric("request_throughput", "requests/s",
                                   r.output_tokens / static_cast<double>(w.osl), r.makespan));
+  if (c.price) add_cost_metrics(c.price->hour.scaled(plan.devices()), w.osl, r, p);
   if (c.chip != nullptr) add_chip_metrics(*c.chip, plan.devices(), w.osl, r, p);
   if (!options.breakdown) return;
   const std::vector<std::string> layers = layer_labels(c.served.model.layers);
@@ -188,7 +192,8 @@ void answer_time(const SteadyCase& c, std::int64_t capacity, const RunOptions& o
 void answer_case(const SteadyCase& c, const RunOptions& options, Point& p) {
   const Architecture& model = c.served.model;
   check_load(c.load, model);
-  p.notes = c.served.deployment.notes;
+  p.notes.insert(p.notes.begin(), c.served.deployment.notes.begin(),
+                 c.served.deployment.notes.end());
   const int kv_heads = c.scenario.model_overrides.kv_heads;
   if (kv_heads > 0)
     p.notes.push_back(fmt::format("a variant of the model with {} KV heads", kv_heads));
@@ -224,7 +229,9 @@ void answer_steady(Facts& facts, const Scenario& scenario, const RunOptions& opt
   const auto served = served_model_of(facts, scenario);
   const CoreChip* chip = facts.chip(served->deployment.gpu.id);
   const Deployment& d = served->deployment;
-  answer_case({scenario, load, *served, facts.kernels(d.gpu, d.classes), chip}, options, p);
+  answer_case({scenario, load, *served, facts.kernels(d.gpu, d.classes), chip,
+               gpu_price(facts, scenario.cost, d.gpu, p.notes)},
+              options, p);
   if (options.bounds) bound_requests(*served, load, p);
 }
 

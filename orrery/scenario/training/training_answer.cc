@@ -251,8 +251,8 @@ void TrainingAnswerer::add_run(std::optional<double> steps, const IterationTime&
     p.metrics.push_back(metric("time_to_train", "h", run, 3600));
     const Estimate<Seconds> of_gpus = run.scaled(static_cast<double>(gpus));
     p.metrics.push_back(metric("gpu_hours", "h", of_gpus, 3600));
-    if (question_.gpu_hour_price > 0)
-      p.metrics.push_back(metric("cost", "", of_gpus.scaled(question_.gpu_hour_price), 3600));
+    if (setting_.price)
+      p.metrics.push_back(metric("cost", "USD", cost_of(setting_.price->hour, of_gpus), 1));
   }
   if (chance) add_chance(*question_.chance, *chance, iteration, iterations, p);
 }
@@ -348,6 +348,8 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   p.metrics.push_back(
       exact_metric("trained_parameters", "M", trained_parameters(setting_.model, job) / 1e6));
   const std::optional<double> steps = run_steps(question_, job);
+  if (setting_.price)
+    p.metrics.push_back(metric("cost_per_hour", "USD", setting_.price->hour.scaled(gpus), 1));
   add_run(steps, t, whole, job.plan.devices(), p);
   if (steps) p.metrics.push_back(exact_metric("total_flops", "EFLOP", flops * *steps / 1e18));
   std::optional<int> stage;

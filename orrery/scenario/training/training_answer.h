@@ -5,8 +5,8 @@
 // expert_exposed, data_exposed, data_communication, data_overlap, port_contention; attention_block,
 // attention_core, mlp_block and layer (one layer's forward and backward pass of a micro-batch),
 // mlp_of_peak, mlp_flops, layer_flops; optimizer, memory, activations, fits (a probability),
-// trained_parameters; with tokens: time_to_train, gpu_hours, total_flops, evaluation and cost where
-// asked; of several sizes: scaling_efficiency.
+// trained_parameters; with a length of the run: time_to_train, gpu_hours, total_flops, evaluation;
+// with a price: cost_per_hour, cost; of several sizes: scaling_efficiency.
 #pragma once
 
 #include <memory>
@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "orrery/energy/account/price_book.h"
 #include "orrery/hardware/catalog.h"
 #include "orrery/hardware/cluster.h"
 #include "orrery/memory/training_memory.h"
@@ -35,10 +36,11 @@ struct TrainingSetting {
   const Gpu& gpu;
   std::string node;  // empty: the GPU's usual one
   const KernelModel& kernels;
-  bool breakdown = true;  // fill Point::kernels
-  bool timeline = false;  // fill Point::timeline, event by event
-  bool bounds = false;    // fill Point::bounds
-  bool chakra = false;    // fill Point::chakra, event by event
+  bool breakdown = true;            // fill Point::kernels
+  bool timeline = false;            // fill Point::timeline, event by event
+  bool bounds = false;              // fill Point::bounds
+  bool chakra = false;              // fill Point::chakra, event by event
+  const GpuPrice* price = nullptr;  // null: the cost is not asked for
 };
 
 // Fills `point`, its `at` first. Infeasible: the layout breaks a rule of the job, the model or the
