@@ -28,6 +28,13 @@ struct NodeNetwork {
   int ports = 0;  // of the whole node
 };
 
+// Power of everything in the node but its GPUs' boards, behind the power supplies: CPUs, memory,
+// network cards, switches, fans. Absent: not known.
+struct NodePower {
+  std::optional<Watts> idle, loaded;        // while the GPUs wait; while they draw their limit
+  std::optional<double> supply_efficiency;  // share of the wall's power that the supplies pass on
+};
+
 struct NodeType {
   std::string id;
   std::string name;
@@ -39,6 +46,7 @@ struct NodeType {
   Bridge bridge;
   NodeNetwork network;
   std::optional<Bytes> host_memory;  // of the whole node
+  NodePower power;
   std::vector<std::string> sources;
   std::vector<std::string> unsure;  // keys of doubtful values
 };
