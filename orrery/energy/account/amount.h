@@ -21,4 +21,6 @@ class Amount {
   double value_ = 0;
 };
 
+inline constexpr double kHoursOfYear = 8760;
+
 }  // namespace orrery

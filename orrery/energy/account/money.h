@@ -13,7 +13,6 @@ namespace orrery {
 using Usd = Amount<struct UsdTag>;
 
 inline constexpr Seconds kPaidHour = Seconds(3600);
-inline constexpr Joules kKilowattHour = Joules(3.6e6);
 
 // The cost of `time` at the price `hour` of an hour. The errors of price and time are independent.
 inline Estimate<Usd> cost_of(const Estimate<Usd>& hour, const Estimate<Seconds>& time) {

@@ -17,7 +17,6 @@ namespace orrery {
 namespace {
 
 constexpr const char* kFolder = "prices";
-constexpr double kHoursOfYear = 8760;
 
 bool same_name(std::string_view a, std::string_view b) {
   return canonical_name(a) == canonical_name(b);
