@@ -2,6 +2,8 @@
 // grams.
 #pragma once
 
+#include "orrery/base/units.h"
+
 namespace orrery {
 
 template <class Tag>
@@ -22,5 +24,6 @@ class Amount {
 };
 
 inline constexpr double kHoursOfYear = 8760;
+inline constexpr Joules kKilowattHour = Joules(3.6e6);
 
 }  // namespace orrery

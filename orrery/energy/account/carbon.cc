@@ -19,7 +19,6 @@ namespace {
 
 constexpr const char* kRegionsPath = "carbon/regions.yaml";
 constexpr const char* kBoardsPath = "carbon/boards.yaml";
-constexpr Joules kKilowattHour = Joules(3.6e6);
 constexpr double kGramsOfKilogram = 1000;
 constexpr double kMostIntensity = 1e5;
 constexpr std::size_t kHoursOfDay = 24;

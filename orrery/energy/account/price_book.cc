@@ -182,7 +182,7 @@ GpuPrice PriceBook::price(std::string_view gpu, PriceTier tier, std::string_view
   if (tier == PriceTier::kOwned) {
     const PriceEntry& e = *found.front();
     out.electricity = {e.electricity, e.pue};
-    out.note += fmt::format("; {:.4g} USD over {:.3g} years, in use for {:.3g} % of the hours",
+    out.note += fmt::format("; {:.0f} USD over {:.3g} years, in use for {:.3g} % of the hours",
                             e.price, e.years, 100 * e.utilisation);
   }
   return out;

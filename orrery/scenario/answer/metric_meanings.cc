@@ -46,6 +46,17 @@ constexpr MetricMeaning kMeanings[] = {
      "whole cost of the GPUs, in all their time, over the answered requests"},
     {"energy_per_token", kEstimate,
      "energy of all chips for one generated token, prompts included; of chips of cores alone"},
+    {"plant_power", kEstimate,
+     "power of the whole deployment in energy.scope: its boards, its nodes at the wall, or the "
+     "data "
+     "centre"},
+    {"carbon_per_hour", kEstimate,
+     "emissions of the deployment in an hour: electricity, and with energy.embodied of its boards"},
+    {"carbon_per_million_output_tokens", kEstimate,
+     "all emissions over the generated tokens, in millions"},
+    {"carbon_per_request", kEstimate, "all emissions over the answered requests"},
+    {"embodied_carbon_per_hour", kEstimate,
+     "what it took to make the boards, for an hour of their life; a part of carbon_per_hour"},
     {"chip_area", kEstimate, "area of the die of a chip of cores"},
     // Services.
     {"itl", kSimulate, "inter-token latency: gap between two tokens of a request; mean over gaps"},

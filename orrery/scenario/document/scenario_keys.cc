@@ -175,6 +175,9 @@ void declare_shared(Fields& f, ScenarioValues& keys) {
   f.group(
       "cost", [&](Fields& g) { declare(g, s.cost); },
       "money: the price of the GPUs, which gives the cost of tokens, requests and runs");
+  f.group(
+      "energy", [&](Fields& g) { declare(g, s.plant, s.cost); },
+      "the plant: what counts as power, and the emissions of its electricity");
 }
 
 void declare_collective(Fields& f, ScenarioValues& s) {
@@ -282,6 +285,7 @@ nlohmann::ordered_json to_json(const Scenario& scenario) {
     for (const std::string& key : steady_keys()) all["workload"].erase(key);
   }
   if (!scenario.cost.asked()) all.erase("cost");
+  if (!scenario.plant.asked()) all.erase("energy");
   const std::vector<std::string>& only = keys_of(scenario.asked);
   if (only.empty()) return all;
   const auto* training = scenario.if_asked<TrainingQuestion>();

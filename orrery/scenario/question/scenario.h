@@ -49,6 +49,7 @@
 #include "orrery/scenario/question/collective_question.h"
 #include "orrery/scenario/question/cost_choice.h"
 #include "orrery/scenario/question/kernel_question.h"
+#include "orrery/scenario/question/plant_choice.h"
 #include "orrery/scenario/question/replay_question.h"
 #include "orrery/scenario/question/service.h"
 #include "orrery/scenario/question/training_question.h"
@@ -129,7 +130,8 @@ struct Scenario : ServingSetup {
   std::string name = "scenario";
   std::string question;  // in a sentence; shown above the answer
 
-  CostChoice cost;  // of serving and training
+  CostChoice cost;    // of serving and training
+  PlantChoice plant;  // of a fixed batch or a closed loop
 
   using Asked = std::variant<SteadyQuestion, ServiceQuestion, CollectiveQuestion, KernelQuestion,
                              TrainingQuestion, ReplayQuestion>;

@@ -1,5 +1,7 @@
 #include "orrery/scenario/runner/runner.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -8,6 +10,7 @@
 #include <vector>
 
 #include "orrery/base/error.h"
+#include "orrery/hardware/cluster.h"
 #include "orrery/scenario/collective/collective_answer.h"
 #include "orrery/scenario/document/scenario_keys.h"
 #include "orrery/scenario/kernel/kernel_answer.h"
@@ -89,6 +92,25 @@ void answer_serving(Facts& facts, const Scenario& s, const RunOptions& options, 
   cover(other, p);
 }
 
+// Adds the losses of spot machines to the failures of a run, if it is asked about failures. Notes say
+// what the price leaves out.
+void account_for(Facts& facts, const GpuPrice& price, const Gpu& gpu, const std::string& node,
+                 TrainingQuestion& training, Point& p) {
+  if (price.electricity)
+    p.notes.push_back(
+        "costs of owned GPUs without their electricity: the power of training is not predicted");
+  if (!price.preemptions_per_day) return;
+  if (!training.chance) {
+    p.notes.push_back(
+        "spot machines that are taken away are not counted: chance (failures) is not asked for");
+    return;
+  }
+  const double gpus = node_of(facts.catalog(), gpu, node).gpu_count;
+  training.chance->failures_per_gpu_day += *price.preemptions_per_day / gpus;
+  p.notes.push_back(
+      fmt::format("spot machines of {} GPUs that are taken away count as failures", gpus));
+}
+
 // Fills the point of a question, or two points if a collective is compared with another simulator.
 // After an exception the point has the parts that were known.
 void answer_point(Facts& facts, const Scenario& s, const RunOptions& options,
@@ -112,8 +134,10 @@ void answer_point(Facts& facts, const Scenario& s, const RunOptions& options,
   const auto model = facts.latest<Architecture>(TrainedModelKey{s.model, s.model_overrides},
                                                 [&] { return architecture_of(facts, s); });
   const auto price = gpu_price(facts, s.cost, gpu, points.front().notes);
+  TrainingQuestion training = s.as<TrainingQuestion>();
+  if (price) account_for(facts, *price, gpu, s.hardware.node, training, points.front());
   answer_training(
-      facts, s.as<TrainingQuestion>(),
+      facts, training,
       {*model, gpu, s.hardware.node, facts.kernels(gpu, training_kernels(gpu, facts.bundle())),
        options.breakdown, options.steps, options.bounds, options.chakra, price ? &*price : nullptr},
       points.front());

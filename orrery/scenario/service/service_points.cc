@@ -28,6 +28,10 @@ namespace orrery {
 
 namespace {
 
+constexpr const char* kWithoutElectricity =
+    "costs of owned GPUs without their electricity: the power of a simulated service is not "
+    "predicted";
+
 // A rate that was searched for, with four significant digits, as its metric is printed.
 double shown(double rate) { return std::stod(fmt::format("{:.4g}", rate)); }
 
@@ -117,6 +121,10 @@ MakeClocks clocks_of(const std::vector<ServedPool>& pools, bool plain, const Mak
   };
 }
 
+void add_once(std::vector<std::string>& notes, const char* note) {
+  if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.emplace_back(note);
+}
+
 // The price of the engines of all pools, each by its own GPU.
 FleetPrice price_of(Facts& facts, const Scenario& s, const ServicePools& pools,
                     const SimulationConfig& config, Point& p) {
@@ -125,6 +133,7 @@ FleetPrice price_of(Facts& facts, const Scenario& s, const ServicePools& pools,
   const auto add = [&](const ServedModel& served, std::int64_t replicas) {
     const auto price = gpu_price(facts, s.cost, served.deployment.gpu, p.notes);
     if (!price) return;
+    if (price->electricity) add_once(p.notes, kWithoutElectricity);
     hours.push_back(price->hour.scaled(served.plan.devices()));
     engines.push_back(replicas);
   };

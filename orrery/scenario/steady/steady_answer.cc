@@ -10,9 +10,11 @@
 #include "orrery/scenario/bounds/physical_bounds.h"
 #include "orrery/scenario/setup/gpu_price.h"
 #include "orrery/scenario/setup/kernel_origins.h"
+#include "orrery/scenario/setup/plant_account.h"
 #include "orrery/scenario/steady/chip_metrics.h"
 #include "orrery/scenario/steady/cost_metrics.h"
 #include "orrery/scenario/steady/layer_labels.h"
+#include "orrery/scenario/steady/plant_metrics.h"
 #include "orrery/scenario/steady/step_trace.h"
 #include "orrery/serving/closed_form/closed_form.h"
 #include "orrery/step/step_model.h"
@@ -76,6 +78,8 @@ struct SteadyCase {
   const KernelModel& kernels;
   const CoreChip* chip = nullptr;  // where the GPU is a chip of cores
   std::optional<GpuPrice> price;   // absent: the cost is not asked for
+  // Absent: neither the plant nor the electricity of owned GPUs is asked for.
+  std::optional<PlantAccount> plant;
 };
 
 // Chips of cores are predicted by physics as a whole.
@@ -150,6 +154,23 @@ void add_kv_cache_size(const SteadyCase& c, std::int64_t length, Point& p) {
                                    static_cast<double>(blocks) / static_cast<double>(needed)));
 }
 
+// The plant and the costs. `board`: mean power of the board of a GPU; absent: not known.
+void add_accounts(const SteadyCase& c, const std::optional<Estimate<Watts>>& board,
+                  const ClosedFormResult& r, Point& p) {
+  const int gpus = c.served.plan.devices();
+  if (c.plant && !board) {
+    throw NoData(
+        fmt::format("energy: no power of the boards of {} is known", c.served.deployment.gpu.id));
+  }
+  Boards boards;
+  if (board) boards = {*board, static_cast<double>(gpus), 0};
+  if (c.plant && c.scenario.plant.asked()) add_plant_metrics(*c.plant, boards, c.load.osl, r, p);
+  if (!c.price) return;
+  add_cost_metrics(
+      c.plant ? c.plant->with_electricity(*c.price, boards) : c.price->hour.scaled(gpus),
+      c.load.osl, r, p);
+}
+
 void answer_time(const SteadyCase& c, std::int64_t capacity, const RunOptions& options, Point& p) {
   const SteadyQuestion& w = c.load;
   const ParallelPlan& plan = c.served.plan;
@@ -167,8 +188,8 @@ void answer_time(const SteadyCase& c, std::int64_t capacity, const RunOptions& o
       rate_metric("total_throughput", "tokens/s", r.output_tokens + r.input_tokens, r.makespan));
   p.metrics.push_back(rate_metric("request_throughput", "requests/s",
                                   r.output_tokens / static_cast<double>(w.osl), r.makespan));
-  if (c.price) add_cost_metrics(c.price->hour.scaled(plan.devices()), w.osl, r, p);
   if (c.chip != nullptr) add_chip_metrics(*c.chip, plan.devices(), w.osl, r, p);
+  add_accounts(c, std::nullopt, r, p);
   if (!options.breakdown) return;
   const std::vector<std::string> layers = layer_labels(c.served.model.layers);
   add_terms(p, "prefill", r.prefill_step, layers);
@@ -229,8 +250,11 @@ void answer_steady(Facts& facts, const Scenario& scenario, const RunOptions& opt
   const auto served = served_model_of(facts, scenario);
   const CoreChip* chip = facts.chip(served->deployment.gpu.id);
   const Deployment& d = served->deployment;
-  answer_case({scenario, load, *served, facts.kernels(d.gpu, d.classes), chip,
-               gpu_price(facts, scenario.cost, d.gpu, p.notes)},
+  const auto price = gpu_price(facts, scenario.cost, d.gpu, p.notes);
+  std::optional<PlantAccount> plant;
+  if (scenario.plant.asked() || (price && price->electricity))
+    plant.emplace(facts, scenario.plant, d.gpu, scenario.hardware.node, p.notes);
+  answer_case({scenario, load, *served, facts.kernels(d.gpu, d.classes), chip, price, plant},
               options, p);
   if (options.bounds) bound_requests(*served, load, p);
 }
