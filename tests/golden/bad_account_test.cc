@@ -42,5 +42,31 @@ TEST(BadCost, PricesTiersProvidersAndBooks) {
                  HasSubstr("gpu_hour_price"));
 }
 
+TEST(BadPlant, PueRegionsAndSeries) {
+  const std::string ask = "estimate -m llama-3-8b -g h100-sxm ";
+  expect_refused(ask + "--scope facility --pue 0.9", kBadInput,
+                 AllOf(HasSubstr("--pue"), HasSubstr("0.9")));
+  expect_refused(ask + "--pue 1.2", kBadInput, HasSubstr("energy.scope facility"));
+  expect_refused(ask + "--scope rack", kBadInput, AllOf(HasSubstr("--scope"), HasSubstr("node")));
+  expect_refused(ask + "--carbon Germani", kBadInput,
+                 AllOf(HasSubstr("energy.carbon"), HasSubstr("'Germany'")));
+  expect_refused(ask + "--carbon=-3", kBadInput,
+                 AllOf(HasSubstr("energy.carbon"), HasSubstr("-3")));
+  expect_refused(ask + "--embodied", kBadInput, HasSubstr("energy.carbon"));
+  expect_refused("estimate -m llama-3-8b -g l40s --carbon DEU --embodied", kBadInput,
+                 AllOf(HasSubstr("energy.embodied"), HasSubstr("l40s"), HasSubstr("h100-sxm")));
+  expect_refused("simulate -m llama-3-8b -g h100-sxm --carbon DEU", kBadInput, HasSubstr("energy"));
+  expect_refused("train -m llama-3-8b -g h100-sxm --set energy.carbon=DEU", kBadInput,
+                 HasSubstr("energy"));
+  const Scratch s;
+  const std::string gap =
+      s.file("gap.csv", "time,g_per_kwh\n2026-03-01T00:00,1\n2026-03-01T02:00,1\n");
+  expect_refused(ask + "--carbon " + gap, kBadInput,
+                 AllOf(HasSubstr("gap.csv:3"), HasSubstr("a gap"), HasSubstr("2026-03-01T02:00")));
+  const std::string negative = s.file("less.csv", "time,g_per_kwh\n2026-03-01T00:00,-1\n");
+  expect_refused(ask + "--carbon " + negative, kBadInput,
+                 AllOf(HasSubstr("less.csv:2"), HasSubstr("-1")));
+}
+
 }  // namespace
 }  // namespace orrery::golden

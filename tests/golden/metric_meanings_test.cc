@@ -76,6 +76,16 @@ std::string trace_of_one_node() {
   return "hardware: {gpu: h100-sxm}\ncollective: {gpus: 8, fidelity: flow, chakra: " + prefix + "}";
 }
 
+std::string emissions() {
+  const std::string path = testing::TempDir() + "orrery-metric-meanings.csv";
+  std::ofstream file(path);
+  file << "time,g_per_kwh\n";
+  for (int h = 0; h < 24; ++h)
+    file << "2026-03-01T" << h / 10 << h % 10 << ":00," << 100 + 10 * h << "\n";
+  return "model: llama-3-8b\nhardware: {gpu: h100-sxm}\nenergy: {embodied: true, carbon: " + path +
+         "}";
+}
+
 class Meanings : public testing::Test {
  protected:
   void see(const ScenarioSweep& s, bool memory_only = false) {
@@ -102,6 +112,7 @@ TEST_F(Meanings, AreThoseOfTheMetrics) {
       see(read_scenario(file.path()));
   }
   for (const char* text : kOthers) see(read_scenario(parse_yaml(text, "others.yaml")));
+  see(read_scenario(parse_yaml(emissions(), "emissions.yaml")));
   see(read_scenario(parse_yaml(trace_of_one_node(), "trace.yaml")));
   see(read_scenario(parse_yaml("model: llama-3-8b\nhardware: {gpu: h100-sxm}\n", "memory.yaml")),
       true);

@@ -52,7 +52,7 @@ class CarbonFacts {
   // Reads catalog/carbon. InputError: a file is malformed.
   explicit CarbonFacts(const Bundle& bundle);
 
-  // Of the text of a scenario: a number of g for a kWh, the path of a series (with '/' or ending in
+  // The intensity that a text means: a number of g for a kWh, the path of a series (with '/' or ending in
   // .csv), or a region's code or name. InputError: none of these; the message has the nearest name.
   CarbonIntensity intensity(const std::string& text) const;
   // Embodied emissions of one board for an hour of its life. InputError: nobody says; the message

@@ -20,8 +20,7 @@
 
 #include "orrery/base/bundle.h"
 #include "orrery/base/estimate.h"
-#include "orrery/hardware/gpu.h"
-#include "orrery/hardware/node_type.h"
+#include "orrery/hardware/catalog.h"
 
 namespace orrery {
 
@@ -58,7 +57,7 @@ class Plant {
   const Estimate<double>& pue() const { return pue_; }
   double supply_efficiency() const { return supply_efficiency_; }
   const std::vector<MeasuredServer>& servers() const { return servers_; }
-  // Of a measured server: what its boards do not draw, behind the supplies.
+  // The part of a measured server's power that its boards do not draw, behind the supplies.
   Watts rest_idle(const MeasuredServer& server) const;
   Watts rest_loaded(const MeasuredServer& server) const;
 

@@ -55,6 +55,8 @@ constexpr MetricMeaning kMeanings[] = {
     {"carbon_per_million_output_tokens", kEstimate,
      "all emissions over the generated tokens, in millions"},
     {"carbon_per_request", kEstimate, "all emissions over the answered requests"},
+    {"deferred_carbon_per_request", kEstimate,
+     "carbon_per_request if the run waits for the best hours of the series of energy.carbon"},
     {"embodied_carbon_per_hour", kEstimate,
      "what it took to make the boards, for an hour of their life; a part of carbon_per_hour"},
     {"chip_area", kEstimate, "area of the die of a chip of cores"},

@@ -30,7 +30,7 @@
 //
 //   replay: {trace: rank0.json.gz, scale: [attention=0.5]}
 //
-// Money, for questions about serving and training (cost_choice.h):
+// Money, for questions about serving and training (account_choice.h):
 //
 //   cost: {tier: on_demand}
 //
@@ -46,10 +46,9 @@
 #include <vector>
 
 #include "orrery/base/fields.h"
+#include "orrery/scenario/question/account_choice.h"
 #include "orrery/scenario/question/collective_question.h"
-#include "orrery/scenario/question/cost_choice.h"
 #include "orrery/scenario/question/kernel_question.h"
-#include "orrery/scenario/question/plant_choice.h"
 #include "orrery/scenario/question/replay_question.h"
 #include "orrery/scenario/question/service.h"
 #include "orrery/scenario/question/training_question.h"

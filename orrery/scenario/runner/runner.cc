@@ -92,8 +92,8 @@ void answer_serving(Facts& facts, const Scenario& s, const RunOptions& options, 
   cover(other, p);
 }
 
-// Adds the losses of spot machines to the failures of a run, if it is asked about failures. Notes say
-// what the price leaves out.
+// Adds the losses of spot machines to the failures of a run, if it is asked about failures. Notes
+// say what the price leaves out.
 void account_for(Facts& facts, const GpuPrice& price, const Gpu& gpu, const std::string& node,
                  TrainingQuestion& training, Point& p) {
   if (price.electricity)

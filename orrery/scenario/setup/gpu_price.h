@@ -7,7 +7,7 @@
 
 #include "orrery/energy/account/price_book.h"
 #include "orrery/hardware/gpu.h"
-#include "orrery/scenario/question/cost_choice.h"
+#include "orrery/scenario/question/account_choice.h"
 #include "orrery/scenario/setup/facts.h"
 
 namespace orrery {

@@ -11,7 +11,7 @@
 #include "orrery/energy/account/money.h"
 #include "orrery/energy/account/plant.h"
 #include "orrery/energy/account/price_book.h"
-#include "orrery/scenario/question/plant_choice.h"
+#include "orrery/scenario/question/account_choice.h"
 #include "orrery/scenario/setup/facts.h"
 
 namespace orrery {
@@ -23,7 +23,7 @@ class PlantAccount {
   PlantAccount(Facts& facts, const PlantChoice& choice, const Gpu& gpu, const std::string& node,
                std::vector<std::string>& notes);
 
-  // What is counted: "gpu", "node" or "facility".
+  // The scope that is counted: "gpu", "node" or "facility".
   const std::string& scope() const { return scope_; }
   bool counts_carbon() const { return carbon_.has_value(); }
   const std::optional<CarbonIntensity>& carbon() const { return carbon_; }
@@ -32,7 +32,7 @@ class PlantAccount {
   Estimate<Watts> power(const Boards& boards) const;
   // Emissions of an hour of them; REQUIRES counts_carbon().
   Estimate<Grams> operational_hour(const Boards& boards) const;
-  // What an hour of their life embodies; zero where it is not asked for.
+  // Emissions that an hour of the boards' life embodies; zero where it is not asked for.
   Grams embodied_hour(double gpus) const { return embodied_ * gpus; }
   // The price of an hour with the electricity of an owned GPU, which the whole facility draws. The
   // PUE is the choice's, else that of the price book's entry, else the average.

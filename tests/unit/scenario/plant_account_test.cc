@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "orrery/base/error.h"
 #include "orrery/scenario/steady/plant_metrics.h"
 #include "tests/refusal.h"
@@ -91,6 +93,28 @@ TEST_F(PlantAccounts, MetricsAreTheEmissionsOverTokensAndRequests) {
   EXPECT_TRUE(wider.find("energy_per_token")->has_interval());
   EXPECT_NEAR(wider.find("carbon_per_hour")->value,
               3000 * factor + wider.find("embodied_carbon_per_hour")->value, 1e-6);
+}
+
+// A series of 200 g but for two hours of 100 g: a run of an hour emits half, boards as ever.
+TEST_F(PlantAccounts, ARunThatCanWaitEmitsLess) {
+  const std::string path = testing::TempDir() + "orrery-plant-account.csv";
+  {
+    std::ofstream file(path);
+    file << "time,g_per_kwh\n";
+    for (int h = 0; h < 24; ++h)
+      file << "2026-03-01T" << h / 10 << h % 10 << ":00," << (h == 5 || h == 6 ? 100 : 200) << "\n";
+  }
+  ClosedFormResult result;
+  result.makespan = {seconds(3600), 0.1, 0, Origin::kFitted};
+  result.output_tokens = 1000;
+  Point p;
+  const Boards boards = {{Watts(1000), 0, 0, Origin::kFitted}, 1};
+  add_plant_metrics(account({"gpu", {}, path, true}), boards, 1, result, p);
+  const double embodied = p.find("embodied_carbon_per_hour")->value;
+  const double mean = (22 * 200 + 2 * 100) / 24.0;
+  EXPECT_NEAR(p.find("carbon_per_request")->value, (mean + embodied) / 1000, 1e-9);
+  EXPECT_NEAR(p.find("deferred_carbon_per_request")->value, (100 + embodied) / 1000, 1e-9);
+  EXPECT_THAT(p.notes, testing::Contains(testing::HasSubstr("hour 5 of the series")));
 }
 
 }  // namespace

@@ -1,15 +1,31 @@
-// The plant of a scenario: what is counted as its power, and the emissions of its electricity.
+// The money and the plant of a scenario: a price, or where a price is looked up, what is counted as
+// power, and the emissions of the electricity.
 //
+//   cost: {price: 2.50}                          # USD for an hour of one GPU
+//   cost: {tier: spot, provider: Nebius}         # by catalog/prices
+//   cost: {tier: owned, price_book: mine.yaml}   # by a book of one's own (price_book.h)
 //   energy: {scope: facility, pue: 1.25, carbon: DEU, embodied: true}
+//
+// Without these the answer has no costs, and the power of the GPUs' boards alone.
 #pragma once
 
 #include <optional>
 #include <string>
 
 #include "orrery/base/fields.h"
-#include "orrery/scenario/question/cost_choice.h"
 
 namespace orrery {
+
+struct CostChoice {
+  std::optional<double> price;  // USD
+  std::string tier;             // of price_tier_names(); empty: none is looked up
+  std::string provider;         // empty: all
+  std::string price_book;       // path; empty: catalog/prices
+
+  bool asked() const { return price || !tier.empty(); }
+};
+
+void declare(Fields& fields, CostChoice& cost);
 
 struct PlantChoice {
   // "gpu", "node" or "facility"; empty: the boards of GPUs, or the facility where emissions are
