@@ -161,6 +161,7 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
     } else {
       const KernelTime t = kernels_.predict(op.op);
       term.bound = t.bound;
+      step.compute += t.compute * op.count, step.memory += t.memory * op.count;
       call = t.time.value;
       term.time =
           t.time.scaled(op.count * later * engine_factor(engine_.kernels, op, t, !decoding, mixed));

@@ -59,6 +59,8 @@ struct StepTime {
   Estimate<Seconds> total;
   Seconds kernels;              // sum of the kernels without collectives
   Seconds communication;        // sum of the collectives
+  Seconds compute;              // FLOPs of all kernels over the data sheet's peak rates
+  Seconds memory;               // bytes of all kernels over the data sheet's bandwidth
   Seconds launches;             // CPU time of launching the step
   Seconds host;                 // host work, whether or not it overlaps with the GPU
   Seconds exposed;              // total - kernels - communication: time in which the GPU idles

@@ -52,8 +52,9 @@ class CarbonFacts {
   // Reads catalog/carbon. InputError: a file is malformed.
   explicit CarbonFacts(const Bundle& bundle);
 
-  // The intensity that a text means: a number of g for a kWh, the path of a series (with '/' or ending in
-  // .csv), or a region's code or name. InputError: none of these; the message has the nearest name.
+  // The intensity that a text means: a number of g for a kWh, the path of a series (with '/' or
+  // ending in .csv), or a region's code or name. InputError: none of these; the message has the
+  // nearest name.
   CarbonIntensity intensity(const std::string& text) const;
   // Embodied emissions of one board for an hour of its life. InputError: nobody says; the message
   // has the GPUs that have a figure.

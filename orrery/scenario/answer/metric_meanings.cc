@@ -44,12 +44,9 @@ constexpr MetricMeaning kMeanings[] = {
      "whole cost of the GPUs, in all their time, over prompt and generated tokens, in millions"},
     {"cost_per_request", kServe,
      "whole cost of the GPUs, in all their time, over the answered requests"},
-    {"energy_per_token", kEstimate,
-     "energy of all chips for one generated token, prompts included; of chips of cores alone"},
     {"plant_power", kEstimate,
      "power of the whole deployment in energy.scope: its boards, its nodes at the wall, or the "
-     "data "
-     "centre"},
+     "data centre"},
     {"carbon_per_hour", kEstimate,
      "emissions of the deployment in an hour: electricity, and with energy.embodied of its boards"},
     {"carbon_per_million_output_tokens", kEstimate,
@@ -59,6 +56,15 @@ constexpr MetricMeaning kMeanings[] = {
      "carbon_per_request if the run waits for the best hours of the series of energy.carbon"},
     {"embodied_carbon_per_hour", kEstimate,
      "what it took to make the boards, for an hour of their life; a part of carbon_per_hour"},
+    {"power", kEstimate,
+     "mean power of the board of one GPU while the requests are computed; without host, switches "
+     "and cooling"},
+    {"energy_per_token", kEstimate,
+     "energy of all GPUs' boards for one generated token, prompts included; with energy.scope that "
+     "of the nodes or the data centre"},
+    {"energy_per_request", kEstimate,
+     "energy of all GPUs' boards for one request; with energy.scope that of the nodes or the data "
+     "centre"},
     {"chip_area", kEstimate, "area of the die of a chip of cores"},
     // Services.
     {"itl", kSimulate, "inter-token latency: gap between two tokens of a request; mean over gaps"},

@@ -76,6 +76,11 @@ const PowerModel* Facts::power(const Gpu& gpu, const KernelClasses& classes) {
   return &*model;
 }
 
+const StepPowerConstants& Facts::step_power() {
+  if (!step_power_) step_power_ = read_step_power(bundle_);
+  return *step_power_;
+}
+
 const NetworkModel& Facts::network(const Gpu& gpu, const std::string& node,
                                    const ParallelPlan& plan, const std::string& library) {
   auto& model = networks_[{gpu.id, node, plan, library}];

@@ -13,6 +13,7 @@
 #include "orrery/accelerator/chip/core_chip.h"
 #include "orrery/base/bundle.h"
 #include "orrery/energy/power/power_model.h"
+#include "orrery/energy/power/step_power.h"
 #include "orrery/hardware/catalog.h"
 #include "orrery/kernel/tiers/kernel_model.h"
 #include "orrery/model/architecture/architecture.h"
@@ -43,6 +44,8 @@ class Facts {
   // The power of the GPU's board while it runs kernels of these classes; null: its data sheet
   // states no power, or it is a chip of cores, whose file states energies of its own.
   const PowerModel* power(const Gpu& gpu, const KernelClasses& classes);
+  // The constants of the power of services' steps.
+  const StepPowerConstants& step_power();
   const KernelModel& kernels(const Gpu& gpu, const KernelClasses& classes);
   // The network of a cluster with one GPU for each device of `plan`. `node`: empty for the usual
   // one of the GPU. `library`: whose collectives, EngineProfile::Kernels::collectives.
@@ -97,6 +100,7 @@ class Facts {
   std::optional<KernelActivity> activity_;
   std::optional<BoardPowers> boards_;
   std::map<KernelKey, std::optional<PowerModel>> powers_;
+  std::optional<StepPowerConstants> step_power_;
   std::map<std::type_index, std::shared_ptr<void>> latest_;  // by the kind of key
 };
 

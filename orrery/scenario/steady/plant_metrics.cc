@@ -59,7 +59,7 @@ void add_plant_metrics(const PlantAccount& account, const Boards& boards, std::i
         scale(m, power.value / of_boards.value, beyond, power.origin);
     }
   }
-  p.metrics.push_back(metric("plant_power", "W", power, 1));
+  if (account.scope() != "gpu") p.metrics.push_back(metric("plant_power", "W", power, 1));
   if (!account.counts_carbon()) return;
   const double embodied = account.embodied_hour(boards.run + boards.wait).value();
   Estimate<Grams> hour = account.operational_hour(boards);

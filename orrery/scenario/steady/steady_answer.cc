@@ -13,10 +13,11 @@
 #include "orrery/scenario/setup/plant_account.h"
 #include "orrery/scenario/steady/chip_metrics.h"
 #include "orrery/scenario/steady/cost_metrics.h"
+#include "orrery/scenario/steady/energy_metrics.h"
 #include "orrery/scenario/steady/layer_labels.h"
 #include "orrery/scenario/steady/plant_metrics.h"
+#include "orrery/scenario/steady/steady_load.h"
 #include "orrery/scenario/steady/step_trace.h"
-#include "orrery/serving/closed_form/closed_form.h"
 #include "orrery/step/step_model.h"
 
 namespace orrery {
@@ -76,6 +77,7 @@ struct SteadyCase {
   const SteadyQuestion& load;
   const ServedModel& served;
   const KernelModel& kernels;
+  const StepPowerConstants& power;
   const CoreChip* chip = nullptr;  // where the GPU is a chip of cores
   std::optional<GpuPrice> price;   // absent: the cost is not asked for
   // Absent: neither the plant nor the electricity of owned GPUs is asked for.
@@ -105,13 +107,6 @@ void check_load(const SteadyQuestion& load, const Architecture& model) {
     throw InputError(
         fmt::format("workload.osl: {} is an encoder and generates nothing; ask for 1", model.id));
   }
-}
-
-// Sequences that decode in one batch. A paged cache holds each at its mean length while it decodes,
-// an engine that reserves memory at its whole length.
-std::int64_t capacity_of(const SteadyCase& c, std::int64_t length) {
-  const bool paged = c.served.deployment.engine.memory.paged;
-  return c.served.memory->max_concurrency(paged ? c.load.isl + c.load.osl / 2 : length);
 }
 
 std::string too_long(const MemoryModel& memory, std::int64_t length) {
@@ -154,30 +149,30 @@ void add_kv_cache_size(const SteadyCase& c, std::int64_t length, Point& p) {
                                    static_cast<double>(blocks) / static_cast<double>(needed)));
 }
 
-// The plant and the costs. `board`: mean power of the board of a GPU; absent: not known.
-void add_accounts(const SteadyCase& c, const std::optional<Estimate<Watts>>& board,
-                  const ClosedFormResult& r, Point& p) {
-  const int gpus = c.served.plan.devices();
-  if (c.plant && !board) {
-    throw NoData(
-        fmt::format("energy: no power of the boards of {} is known", c.served.deployment.gpu.id));
-  }
-  Boards boards;
-  if (board) boards = {*board, static_cast<double>(gpus), 0};
+// The boards of the GPUs while the requests are computed. NoData: nobody states their power.
+Boards running_boards(const SteadyCase& c, const ClosedFormResult& r) {
+  const Deployment& d = c.served.deployment;
+  if (c.chip != nullptr || !d.gpu.power)
+    throw NoData(fmt::format("energy: no power of the boards of {} is known", d.gpu.id));
+  return {step_power(c.power, d.gpu, d.engine.id, work_of_wave(r, c.load.osl)),
+          static_cast<double>(c.served.plan.devices()), 0};
+}
+
+// The plant and the costs.
+void add_accounts(const SteadyCase& c, const ClosedFormResult& r, Point& p) {
+  const Boards boards = c.plant ? running_boards(c, r) : Boards();
   if (c.plant && c.scenario.plant.asked()) add_plant_metrics(*c.plant, boards, c.load.osl, r, p);
   if (!c.price) return;
-  add_cost_metrics(
-      c.plant ? c.plant->with_electricity(*c.price, boards) : c.price->hour.scaled(gpus),
-      c.load.osl, r, p);
+  const Estimate<Usd> hour = c.plant ? c.plant->with_electricity(*c.price, boards)
+                                     : c.price->hour.scaled(c.served.plan.devices());
+  add_cost_metrics(hour, c.load.osl, r, p);
 }
 
 void answer_time(const SteadyCase& c, std::int64_t capacity, const RunOptions& options, Point& p) {
   const SteadyQuestion& w = c.load;
   const ParallelPlan& plan = c.served.plan;
-  const ClosedFormWorkload steady{
-      w.batch, w.isl, w.osl, w.past, w.closed_loop, w.equal_lengths, w.requests_per_user};
-  const ClosedFormResult r = closed_form(*c.served.steps, c.served.deployment.engine, plan, steady,
-                                         capacity, options.breakdown || c.chip != nullptr);
+  const ClosedFormResult r =
+      closed_form_of(w, c.served, capacity, options.breakdown || c.chip != nullptr);
   const bool decodes = w.osl > 1;
   p.metrics.push_back(metric("ttft", "ms", r.ttft, kMs));
   if (decodes) p.metrics.push_back(metric("tpot", "ms", r.tpot, kMs));
@@ -188,8 +183,13 @@ void answer_time(const SteadyCase& c, std::int64_t capacity, const RunOptions& o
       rate_metric("total_throughput", "tokens/s", r.output_tokens + r.input_tokens, r.makespan));
   p.metrics.push_back(rate_metric("request_throughput", "requests/s",
                                   r.output_tokens / static_cast<double>(w.osl), r.makespan));
-  if (c.chip != nullptr) add_chip_metrics(*c.chip, plan.devices(), w.osl, r, p);
-  add_accounts(c, std::nullopt, r, p);
+  if (c.chip != nullptr) {
+    add_chip_metrics(*c.chip, plan.devices(), w.osl, r, p);
+  } else {
+    const Deployment& d = c.served.deployment;
+    add_energy_metrics(c.power, d.gpu, d.engine.id, plan.devices(), w.osl, r, p);
+  }
+  add_accounts(c, r, p);
   if (!options.breakdown) return;
   const std::vector<std::string> layers = layer_labels(c.served.model.layers);
   add_terms(p, "prefill", r.prefill_step, layers);
@@ -218,7 +218,7 @@ void answer_case(const SteadyCase& c, const RunOptions& options, Point& p) {
   const int kv_heads = c.scenario.model_overrides.kv_heads;
   if (kv_heads > 0)
     p.notes.push_back(fmt::format("a variant of the model with {} KV heads", kv_heads));
-  const std::int64_t length = std::max(c.scenario.workload.max_model_len, c.load.isl + c.load.osl);
+  const std::int64_t length = planned_length(c.scenario, c.load);
   if (model.max_context > 0 && length > model.max_context) {
     p.notes.push_back(fmt::format("{} tokens are more than the {} that the model was made for",
                                   length, model.max_context));
@@ -226,7 +226,7 @@ void answer_case(const SteadyCase& c, const RunOptions& options, Point& p) {
   answer_memory(c, length, p);
   if (options.memory_only) add_kv_cache_size(c, length, p);
   if (!p.feasibility.fits) return;
-  const std::int64_t capacity = capacity_of(c, length);
+  const std::int64_t capacity = capacity_of(c.load, c.served, length);
   if (c.load.batch > capacity) {
     p.notes.push_back(fmt::format("memory holds {} of the {} requests at a time; the others wait",
                                   capacity, c.load.batch));
@@ -254,7 +254,8 @@ void answer_steady(Facts& facts, const Scenario& scenario, const RunOptions& opt
   std::optional<PlantAccount> plant;
   if (scenario.plant.asked() || (price && price->electricity))
     plant.emplace(facts, scenario.plant, d.gpu, scenario.hardware.node, p.notes);
-  answer_case({scenario, load, *served, facts.kernels(d.gpu, d.classes), chip, price, plant},
+  answer_case({scenario, load, *served, facts.kernels(d.gpu, d.classes), facts.step_power(), chip,
+               price, plant},
               options, p);
   if (options.bounds) bound_requests(*served, load, p);
 }

@@ -11,6 +11,7 @@
 #include "orrery/base/error.h"
 #include "orrery/base/quantile.h"
 #include "orrery/validate/energy/activity_solver.h"
+#include "orrery/validate/energy/step_power_fit.h"
 
 namespace orrery {
 namespace {
@@ -232,8 +233,16 @@ std::vector<std::pair<std::string, std::string>> fit_energy(const std::filesyste
       recipe, fit.boards.regulated());
   for (const auto& [gpu, share] : fit.boards.awake())
     boards += fmt::format("  - {{gpu: {}, awake: {:.4f}}}\n", gpu, share);
-  return {{"power/kernels.yaml", kernels_text(fit.activity, recipe)},
-          {"power/boards.yaml", std::move(boards)}};
+  std::vector<std::pair<std::string, std::string>> files = {
+      {"power/kernels.yaml", kernels_text(fit.activity, recipe)},
+      {"power/boards.yaml", std::move(boards)}};
+  const std::vector<LlmPowerRow> services = read_llm_power(dir, bundle, report);
+  if (services.empty()) return files;
+  const StepPowerConstants steps = fit_step_power(services, fit.boards.regulated());
+  files.emplace_back("power/steps.yaml",
+                     step_power_text(steps, fmt::format("data/energy/llm_energy.csv, {} rows, {}",
+                                                        services.size(), date)));
+  return files;
 }
 
 }  // namespace orrery

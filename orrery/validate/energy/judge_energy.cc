@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
 #include "orrery/base/error.h"
+#include "orrery/base/quantile.h"
 #include "orrery/energy/power/power_model.h"
 #include "orrery/validate/energy/fit_energy.h"
+#include "orrery/validate/energy/step_power_fit.h"
 #include "orrery/validate/energy/twin_readings.h"
 
 namespace orrery {
@@ -15,6 +18,7 @@ namespace {
 
 constexpr const char* kKernels = "kernel_power";
 constexpr const char* kGpuLeftOut = "kernel_power, GPU left out";
+constexpr const char* kServices = "llm_energy";
 
 ValidationRow row_of(const KernelPowerRow& r, const char* table, const KernelActivity& activity,
                      const BoardPowers& boards, const Gpu& gpu) {
@@ -40,6 +44,58 @@ ValidationRow row_of(const KernelPowerRow& r, const char* table, const KernelAct
   return v;
 }
 
+// The constant of a GPU: the median power of the rows of other models on it.
+Watts constant_of(const LlmPowerRow& row, const std::vector<LlmPowerRow>& rows) {
+  std::vector<double> others;
+  for (const LlmPowerRow& r : rows) {
+    if (r.gpu.id == row.gpu.id && r.group != row.group) others.push_back(r.power.value());
+  }
+  if (others.empty()) return *row.gpu.power;
+  std::sort(others.begin(), others.end());
+  return Watts(quantile(others, 0.5));
+}
+
+// The rows of a service: the power in the time that was measured, and the energy of a token from
+// the scenario alone. `fit` has not seen the row's group.
+void add_service(const LlmPowerRow& r, StepPowerFit fit, const StepPowerConstants& errors,
+                 const std::vector<LlmPowerRow>& all, ValidationReport& report) {
+  StepPowerConstants& c = fit.constants;
+  c.error = errors.error, c.board_error = errors.board_error, c.engine_error = errors.engine_error;
+  const auto add = [&](const char* metric, double measured, double predicted, double shared,
+                       double own, Origin origin) -> ValidationRow& {
+    ValidationRow v;
+    v.by = {{"table", kServices},
+            {"metric", metric},
+            {"system", r.gpu.id},
+            {"framework", r.engine},
+            {"source", r.source}};
+    v.row = r.name;
+    v.measured = measured, v.predicted = predicted;
+    const Estimate<double> e{predicted, shared, own, origin};
+    v.low50 = e.quantile(0.25), v.high50 = e.quantile(0.75);
+    v.low90 = e.quantile(0.05), v.high90 = e.quantile(0.95);
+    v.origin = origin;
+    v.source = r.source;
+    report.rows.push_back(std::move(v));
+    return report.rows.back();
+  };
+  const Estimate<Watts> alone = step_power(c, r.gpu, r.engine, r.work);
+  const double limit = r.gpu.power->value();
+  ValidationRow& power =
+      add("power in the measured time", r.power.value(), power_in_measured_time(r, fit).value(),
+          alone.shared, alone.own, alone.origin);
+  power.high50 = std::min(power.high50, limit), power.high90 = std::min(power.high90, limit);
+  power.what =
+      fmt::format("{} in the time that was measured, which no scenario states", r.keys.yaml());
+  power.peers = {{"limit of the board", limit},
+                 {"a constant for each GPU", constant_of(r, all).value()}};
+  const Joules joules = alone.value * r.work.time * (r.gpus / r.tokens);
+  ValidationRow& energy = add("energy of a token", r.per_token.value(), joules.value(),
+                              std::hypot(alone.shared, r.time_error), alone.own, alone.origin);
+  energy.what =
+      fmt::format("{} with the energy of a token as its source counts tokens", r.keys.yaml());
+}
+
 // A sentence on what readings of nearly the same call differ by.
 std::string note_of_twins(const std::vector<KernelPowerRow>& rows) {
   const auto percent = [&](Seconds from, Seconds to) {
@@ -52,16 +108,32 @@ std::string note_of_twins(const std::vector<KernelPowerRow>& rows) {
       percent(kLongCall, milliseconds(1)), percent(milliseconds(1), Seconds(1e9)));
 }
 
+void judge_services(const std::filesystem::path& dir, const Bundle& bundle,
+                    ValidationReport& report) {
+  const std::vector<LlmPowerRow> rows = read_llm_power(dir, bundle, report);
+  const StepPowerConstants errors = read_step_power(bundle);
+  std::set<std::string> groups;
+  for (const LlmPowerRow& r : rows) groups.insert(r.group);
+  for (const std::string& group : groups) {
+    const StepPowerFit fit = fit_step_power(rows, group, errors.regulated);
+    for (const LlmPowerRow& r : rows) {
+      if (r.group == group) add_service(r, fit, errors, rows, report);
+    }
+  }
+}
+
 }  // namespace
 
 ValidationReport validate_energy(const std::filesystem::path& dir, const std::string& table,
                                  const Bundle& bundle) {
-  if (!table.empty() && table != kKernels && table != kGpuLeftOut) {
-    throw InputError(
-        fmt::format("expected the table '{}' or '{}', got '{}'", kKernels, kGpuLeftOut, table));
+  if (!table.empty() && table != kKernels && table != kGpuLeftOut && table != kServices) {
+    throw InputError(fmt::format("expected the table '{}', '{}' or '{}', got '{}'", kKernels,
+                                 kGpuLeftOut, kServices, table));
   }
   ValidationReport report;
   report.area = "energy";
+  if (table.empty() || table == kServices) judge_services(dir, bundle, report);
+  if (table == kServices) return report;
   const Catalog catalog(bundle);
   const std::vector<KernelPowerRow> rows = read_kernel_power(dir, catalog, report);
   if (!rows.empty()) report.note = note_of_twins(rows);

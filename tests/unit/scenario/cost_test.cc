@@ -112,6 +112,52 @@ TEST(CostLaw, PoolsOfDifferentGpusHaveTheirOwnPrices) {
   EXPECT_NEAR(apart, h100 + 2 * a100, 1e-9);
 }
 
+// The scopes hold each other, at the same power of the boards; energy follows the power, emissions
+// the energy.
+TEST(PlantLaw, WiderScopesDrawMoreAndEmissionsFollowTheEnergy) {
+  const auto ask = [](const std::string& more) {
+    return answer_of(
+               "{model: llama-3-8b, hardware: {gpu: h100-sxm}, parallel: {tp: 2}, workload: "
+               "{batch: 32, isl: 512, osl: 64}, " +
+               more + "}")
+        .points.at(0);
+  };
+  const Point gpu = ask("energy: {scope: gpu, carbon: 400}");
+  const Point node = ask("energy: {scope: node, carbon: 400}");
+  const Point facility = ask("energy: {carbon: 400, pue: 1.25}");
+  const Point twice = ask("energy: {carbon: 800, pue: 1.25}");
+  for (const Point* p : {&node, &facility}) EXPECT_EQ(value(*p, "power"), value(gpu, "power"));
+  EXPECT_GT(value(node, "plant_power"), 2 * value(gpu, "power"));
+  EXPECT_NEAR(value(facility, "plant_power"), 1.25 * value(node, "plant_power"), 1e-6);
+  for (const char* name : {"energy_per_token", "energy_per_request"}) {
+    EXPECT_NEAR(value(node, name) / value(gpu, name),
+                value(node, "plant_power") / (2 * value(gpu, "power")), 1e-9);
+    EXPECT_NEAR(value(facility, name), 1.25 * value(node, name), 1e-9);
+  }
+  EXPECT_NEAR(value(facility, "carbon_per_hour"), 0.4 * value(facility, "plant_power"), 1e-6);
+  for (const char* name :
+       {"carbon_per_hour", "carbon_per_million_output_tokens", "carbon_per_request"}) {
+    EXPECT_NEAR(value(twice, name), 2 * value(facility, name), 1e-9 * value(twice, name));
+    EXPECT_LT(value(gpu, name), value(node, name));
+  }
+}
+
+TEST(CostLaw, OwnedGpusPayForTheirElectricity) {
+  const auto hour = [](const std::string& more) {
+    return value(
+        answer_of("{model: llama-3-8b, hardware: {gpu: h100-sxm}, cost: {tier: owned}" + more + "}")
+            .points.at(0),
+        "cost_per_hour");
+  };
+  // catalog/prices/owned.yaml: 0.0806 USD for a kWh.
+  const Point at_wall = answer_of(
+                            "{model: llama-3-8b, hardware: {gpu: h100-sxm}, energy: {scope: "
+                            "node}}")
+                            .points.at(0);
+  EXPECT_NEAR(hour(", energy: {pue: 2}") - hour(", energy: {pue: 1}"),
+              0.0806 * value(at_wall, "plant_power") / 1000, 1e-9);
+}
+
 TEST(CostLaw, NoPriceIsNoCost) {
   for (const std::string& yaml : {std::string("{model: llama-3-8b, hardware: {gpu: h100-sxm}}"),
                                   service("slo: {ttft: 1s}")}) {

@@ -1,0 +1,44 @@
+#include "orrery/scenario/steady/energy_metrics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "orrery/serving/steps/step_work.h"
+
+namespace orrery {
+
+StepWork work_of_wave(const ClosedFormResult& result, std::int64_t osl) {
+  StepWork work = work_of(result.prefill_step).scaled(real(result.prefill_steps));
+  if (osl > 1) work += work_of(result.decode_step).scaled(real(osl - 1));
+  return work;
+}
+
+Metric power_metric(std::string name, const Estimate<Watts>& power, Watts limit) {
+  Metric m = metric(std::move(name), "W", power, 1);
+  const double most = std::max(limit.value(), m.value);
+  m.high50 = std::min(m.high50, most), m.high90 = std::min(m.high90, most);
+  return m;
+}
+
+void add_energy_metrics(const StepPowerConstants& constants, const Gpu& gpu,
+                        const std::string& engine, int gpus, std::int64_t osl,
+                        const ClosedFormResult& result, Point& point) {
+  if (!gpu.power) return;
+  const StepWork work = work_of_wave(result, osl);
+  const Estimate<Watts> power = step_power(constants, gpu, engine, work);
+  point.metrics.push_back(power_metric("power", power, *gpu.power));
+  const double requests = real(result.running);
+  // The error of the time is that of the longer of the two kinds of steps.
+  const bool decodes = osl > 1 && result.decode_step.total.value * real(osl - 1) >
+                                      result.prefill_step.total.value * real(result.prefill_steps);
+  const Estimate<Seconds>& of_time = decodes ? result.decode_step.total : result.prefill_step.total;
+  const Estimate<Joules> energy{power.value * work.time, std::hypot(power.shared, of_time.shared),
+                                std::hypot(power.own, of_time.own),
+                                std::max(power.origin, of_time.origin)};
+  point.metrics.push_back(
+      metric("energy_per_token", "J", energy.scaled(gpus / (requests * real(osl))), 1));
+  point.metrics.push_back(metric("energy_per_request", "J", energy.scaled(gpus / requests), 1));
+}
+
+}  // namespace orrery

@@ -1,0 +1,29 @@
+// The metrics of power and energy of a steady load: `power`, the mean power of a GPU's board while
+// the requests are computed, and `energy_per_token` and `energy_per_request`, of all GPUs.
+//
+// The requests take prefill_steps typical steps of prompts and osl - 1 typical decode steps for
+// each wave of `running` requests (closed_form.h). The GPUs' boards alone are counted, without
+// hosts, switches and cooling.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "orrery/energy/power/step_power.h"
+#include "orrery/scenario/answer/answer.h"
+#include "orrery/serving/closed_form/closed_form.h"
+
+namespace orrery {
+
+// The work of one GPU for a wave of requests with `osl` output tokens.
+StepWork work_of_wave(const ClosedFormResult& result, std::int64_t osl);
+
+// `gpus`: of the service. `engine`: the id of its profile.
+void add_energy_metrics(const StepPowerConstants& constants, const Gpu& gpu,
+                        const std::string& engine, int gpus, std::int64_t osl,
+                        const ClosedFormResult& result, Point& point);
+
+// A metric of the power of one board, whose interval ends at the board's limit.
+Metric power_metric(std::string name, const Estimate<Watts>& power, Watts limit);
+
+}  // namespace orrery
