@@ -25,6 +25,11 @@ void declare(Fields& f, NodeType& n) {
       [&n](Fields& w) {
         w.add("fabric", n.network.fabric, "fabric of the ports").required();
         w.add("ports", n.network.ports, "ports of the whole node").range(1, 1'000'000).required();
+        w.add("leaf_nodes", n.network.leaf_nodes, "nodes below one leaf switch; 0: all")
+            .range(0, 1'000'000);
+        w.add("oversubscription", n.network.oversubscription,
+              "bandwidth of a leaf's ports over that of its uplinks")
+            .range(1, 1000);
       },
       "ports that leave the node");
   f.add("host_memory", n.host_memory, "main memory of the whole node").range(1e9, 1e16);
@@ -59,6 +64,8 @@ NodeType read_node_type(const Node& document) {
   if (n.gpus_per_host > 0 && n.gpu_count % n.gpus_per_host != 0) {
     document.at("gpus_per_host").fail("does not divide gpu_count");
   }
+  if (n.network.oversubscription > 1 && n.network.leaf_nodes == 0)
+    document.at("network").fail("oversubscription needs leaf_nodes: the nodes below one leaf");
   if (!n.bridge.fabric.empty() && n.gpu_count % n.bridge.gpus != 0) {
     document.at("bridge").fail("bridge.gpus does not divide gpu_count");
   }

@@ -26,6 +26,9 @@ struct Bridge {
 struct NodeNetwork {
   std::string fabric;
   int ports = 0;  // of the whole node
+  // Nodes below one leaf switch (or one set of rails); 0: all of the cluster.
+  int leaf_nodes = 0;
+  double oversubscription = 1;  // bandwidth of the leaf's ports over that of its uplinks
 };
 
 // Power of everything in the node but its GPUs' boards, behind the power supplies: CPUs, memory,

@@ -296,7 +296,7 @@ TEST(CompositionLaw, IntervalsOfServicesHoldDrawnServices) {
       return all;
     };
     Point stated;
-    const FleetFacts unknown;
+    const UseOfGpus unknown;
     answer_service({service, config, load, clocks, unknown, step_origin(steps, config), 0, nullptr},
                    {}, {}, stated);
 

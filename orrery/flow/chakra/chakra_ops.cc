@@ -57,6 +57,24 @@ FlowCollective asked_of(const ChakraNode& n, std::size_t ranks, CollectiveAlgori
   return c;
 }
 
+// The number of neighbouring ranks that every group has in each of its nodes of `node` GPUs; 1 if
+// the nodes differ in it, or if a group lies within one node.
+int ranks_of_a_node(const std::vector<std::vector<int>>& groups, int node) {
+  const auto run_at = [node](const std::vector<int>& g, std::size_t first) {
+    std::size_t next = first + 1;
+    while (next < g.size() && g[next] / node == g[first] / node) ++next;
+    return next - first;
+  };
+  const std::size_t run = groups[0].empty() ? 1 : run_at(groups[0], 0);
+  for (const auto& g : groups) {
+    if (run >= g.size() || g.size() % run != 0) return 1;
+    for (std::size_t first = 0; first < g.size(); first += run) {
+      if (run_at(g, first) != run) return 1;
+    }
+  }
+  return static_cast<int>(run);
+}
+
 }  // namespace
 
 Seconds ChakraOps::duration(const ChakraNode& n) const {
@@ -125,13 +143,9 @@ std::vector<int> ChakraOps::collective(const ChakraNode& n, const Groups& groups
     return {compute_for(n, replay_.collective_time(asked, std::max(stride, 1)), all, after)};
   }
   if (c.kind == Collective::Kind::kSend) return to_or_from_first(n, groups, after);
-  // Only groups of whole runs of neighbours have runs.
-  const bool runs = std::all_of(groups.begin(), groups.end(), [&](const auto& g) {
-    return g.size() % static_cast<std::size_t>(replay_.inner) == 0 &&
-           (g.size() < 2 || g[1] == g[0] + 1) && g.size() > static_cast<std::size_t>(replay_.inner);
-  });
-  if (runs) c.inner = replay_.inner, c.channels = replay_.channels;
-  if (!runs && c.algorithm == CollectiveAlgorithm::kHierarchical)
+  c.inner = ranks_of_a_node(groups, replay_.inner);
+  c.channels = std::min(c.inner, replay_.channels);
+  if (c.inner == 1 && c.algorithm == CollectiveAlgorithm::kHierarchical)
     c.algorithm = CollectiveAlgorithm::kRing;
   const auto [it, fresh] = sets_.try_emplace(groups, 0);
   if (fresh) it->second = collectives_.groups(groups);

@@ -22,7 +22,10 @@ struct ChakraReplay {
   std::map<std::string, std::vector<std::vector<int>>> groups;
   CollectiveAlgorithm algorithm =
       CollectiveAlgorithm::kRing;  // of all-reduces, all-gathers, reduce-scatters
-  int inner = 1, channels = 1;     // as in FlowCollective, for groups made of runs of `inner` ranks
+  // GPUs of a node, of which the members of a group are neighbours in it, and the most channels of
+  // rings and trees (FlowCollective): one for each member in a node, such as four for every second
+  // GPU of eight.
+  int inner = 1, channels = 1;
   std::optional<FlopsPerSecond> peak;
   std::optional<BytesPerSecond> memory_bandwidth;
   // If set, a collective takes this time on each of its ranks instead of being simulated. The

@@ -26,6 +26,7 @@ double whole_bus(const TunerCall&) { return 1; }
 }  // namespace
 
 constinit const TunerAlgorithm collnet_direct_tuner{
+    .since = {2, 14},
     .why_not_offered = [](const TunerCall& call) { return why_no_collnet(call, true); },
     .latency = collnet_latency,
     .bus_bandwidth = channels_bandwidth,
@@ -34,6 +35,7 @@ constinit const TunerAlgorithm collnet_direct_tuner{
 };
 
 constinit const TunerAlgorithm collnet_chain_tuner{
+    .since = {2, 14},
     .why_not_offered = [](const TunerCall& call) { return why_no_collnet(call, false); },
     .latency = collnet_latency,
     .bus_bandwidth = channels_bandwidth,

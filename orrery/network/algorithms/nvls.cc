@@ -12,6 +12,8 @@ namespace orrery {
 namespace {
 
 constexpr std::string_view kNoSwitch = "the node's switch does not reduce";
+// https://docs.nvidia.com/deeplearning/nccl/release-notes/rel_2-18-1.html: NVLS with IB SHARP.
+constexpr LibraryVersion kNvlsAcross{2, 18};
 
 // GB/s of one channel within a node.
 double nvls_channel(const TunerCall& call) {
@@ -42,11 +44,15 @@ constinit const CurveAlgorithm nvls_curve{
 };
 
 constinit const TunerAlgorithm nvls_tuner{
+    .since = {2, 17},
     .why_not_offered = [](const TunerCall& call) -> std::string_view {
       if (call.graph.nvls_channels == 0) return kNoSwitch;
       if (!call.is_all_reduce() && !call.is_gather_or_scatter())
         return "NVLS is for all-reduces, all-gathers and reduce-scatters";
-      if (call.graph.nodes == 1 || call.graph.collnet) return "";
+      if (call.graph.nodes == 1) return "";
+      if (call.graph.version && *call.graph.version < kNvlsAcross)
+        return "NCCL has NVLS on several nodes from 2.18 on";
+      if (call.graph.collnet) return "";
       return "NVLS on several nodes needs CollNet; nvls-tree does not";
     },
     .latency =
@@ -68,6 +74,7 @@ constinit const TunerAlgorithm nvls_tuner{
 //   8 messages of the NIC's own latency: the slots of a connection's buffer, NCCL_STEPS in
 //     src/include/device.h of https://github.com/NVIDIA/nccl.
 constinit const TunerAlgorithm nvls_tree_tuner{
+    .since = {2, 18},
     .why_not_offered = [](const TunerCall& call) -> std::string_view {
       if (call.graph.nvls_channels == 0) return kNoSwitch;
       if (!call.is_all_reduce()) return "trees are for all-reduces";

@@ -4,6 +4,7 @@
 namespace orrery {
 
 constinit const TunerAlgorithm pat_tuner{
+    .since = {2, 23},
     .why_not_offered = [](const TunerCall& call) -> std::string_view {
       if (!call.is_gather_or_scatter()) return "PAT is for all-gathers and reduce-scatters";
       return call.graph.ranks_per_node == 1 ? "" : "PAT needs one rank a node";

@@ -16,6 +16,7 @@ constinit const CurveAlgorithm ring_curve{
 };
 
 constinit const TunerAlgorithm ring_tuner{
+    .since = {2, 5},
     .why_not_offered = [](const TunerCall&) -> std::string_view { return ""; },
     // Steps within a node are no quicker than the posting of the network's messages.
     .latency =

@@ -6,6 +6,7 @@
 namespace orrery {
 
 constinit const TunerAlgorithm tree_tuner{
+    .since = {2, 5},
     .why_not_offered = [](const TunerCall& call) -> std::string_view {
       return call.is_all_reduce() ? "" : "trees are for all-reduces";
     },

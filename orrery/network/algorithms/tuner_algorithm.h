@@ -7,9 +7,11 @@
 
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <string_view>
 
 #include "orrery/base/units.h"
+#include "orrery/network/algorithms/library_version.h"
 #include "orrery/network/algorithms/nccl_tables.h"
 #include "orrery/workload/ops/op.h"
 
@@ -34,6 +36,7 @@ struct NcclGraph {
   bool collnet = false;     // the network's switches reduce, and NCCL_COLLNET_ENABLE is set
   bool ll128 = true;        // NICs close to the GPUs; LL128 needs NVLink too
   bool rings_only = false;  // the library has no other algorithm
+  std::optional<LibraryVersion> version{};  // of NCCL; empty: one that has every algorithm
 
   int ranks() const { return ranks_per_node * nodes; }
 };
@@ -84,6 +87,9 @@ struct StepLatencies {
 };
 
 struct TunerAlgorithm {
+  // The first version of NCCL that has the algorithm: NCCL user guide, "Environment Variables",
+  // NCCL_ALGO (docs/userguide/source/env.rst of https://github.com/NVIDIA/nccl).
+  LibraryVersion since;
   // Why NCCL does not consider the algorithm; empty: it does. General rules (the protocols, the
   // collectives that NCCL has no choice for) are not repeated here.
   std::string_view (*why_not_offered)(const TunerCall&);

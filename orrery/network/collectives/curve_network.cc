@@ -4,7 +4,9 @@
 #include <cmath>
 
 #include "orrery/base/error.h"
+#include "orrery/network/algorithms/curve_algorithm.h"
 #include "orrery/network/collectives/library_curve.h"
+#include "orrery/network/collectives/uplinks.h"
 
 namespace orrery {
 namespace {
@@ -82,12 +84,14 @@ std::optional<CollectiveAlgorithm> curve_of(const ForcedChoice& forced) {
 }  // namespace
 
 CurveNetwork::CurveNetwork(const Cluster& cluster, const ParallelPlan& plan, std::string stack,
-                           const Bundle& bundle, const std::vector<Cluster>& other_kinds)
+                           const Bundle& bundle, const std::vector<Cluster>& other_kinds,
+                           std::optional<LibraryVersion> version)
     : tables_(nccl_tables(bundle)),
       cluster_(cluster),
       other_kinds_(other_kinds),
       placement_(placement(plan)),
       stack_(std::move(stack)),
+      version_(version),
       unseen_(read_unseen_servers(bundle)) {
   const NetworkConstants constants(bundle);
   if (cluster_.scale_up() != nullptr) scale_up_ = constants.of(*cluster_.scale_up());
@@ -164,13 +168,14 @@ GroupLink CurveNetwork::group_link(const Collective& c, const RankPlacement& p) 
 CurveNetwork::TunerInputs CurveNetwork::tuner_inputs(int ranks, int stride, Collective::Kind kind,
                                                      bool collnet) const {
   const GroupLink link = cluster_.link(ranks, stride);
-  const NcclGraph graph = nccl_graph(tables_, cluster_, link, collnet);
+  const NcclGraph graph = nccl_graph(tables_, cluster_, link, collnet, version_);
   TunerInputs t{graph, nccl_costs(graph, kind), {}};
   if (link.nodes > 1 && link.ranks_per_node > 1)
     t.within = cluster_.link(link.ranks_per_node, stride);
   for (const Cluster& other : other_kinds_) {
     const GroupLink theirs = other.link(ranks, stride);
-    t.costs = slowest(t.costs, nccl_costs(nccl_graph(tables_, other, theirs, collnet), kind));
+    t.costs =
+        slowest(t.costs, nccl_costs(nccl_graph(tables_, other, theirs, collnet, version_), kind));
   }
   return t;
 }
@@ -214,6 +219,17 @@ const MeasuredConstants& CurveNetwork::constants_of(const Fabric& fabric) const 
   return &fabric == cluster_.bridge() ? bridge_ : scale_up_;
 }
 
+// Versions differ like GPUs that were not measured on a fabric: kernels, channels and thresholds of
+// the library are others, the wires are the same.
+void CurveNetwork::judge_version(const std::vector<std::string>& versions, Bytes bytes,
+                                 Choice& choice) const {
+  if (!version_ || was_measured_with(versions, *version_)) return;
+  choice.other_versions = &versions;
+  choice.shared = root_of_squares(choice.shared.value_or(kMachineShared),
+                                  unseen_.same_fabric[size_class(bytes)]);
+  choice.origin = std::max(choice.origin, Origin::kTransferred);
+}
+
 // Every rank's kernel but the last one's waits for the last launch. The time of that launch within
 // the loop is unknown, so the interval reaches from no wait to a whole loop of a slower host.
 void CurveNetwork::wait_for_ranks(const Collective& c, Choice& choice) {
@@ -224,6 +240,18 @@ void CurveNetwork::wait_for_ranks(const Collective& c, Choice& choice) {
   const double down = std::log(choice.time.total / kernel);
   const double up = std::log(kSlowerHost * kPytorchLoop / choice.time.total);
   choice.error = std::hypot(choice.error, std::max({0.0, down, up}) / heavy_quantile(0.95));
+}
+
+void CurveNetwork::wait_for_uplinks(double factor, Choice& choice) const {
+  if (factor <= 1) return;
+  // The term was never measured. Its interval reaches from a transfer without it to one that waits
+  // twice as long, in logarithms.
+  const Seconds wait = choice.time.transfer * (factor - 1);
+  const double own = std::log(1 + wait / choice.time.total) / heavy_quantile(0.95);
+  choice.time.transfer += wait;
+  choice.time.total += wait;
+  choice.shared = std::hypot(choice.shared.value_or(0), own);
+  choice.origin = std::max(choice.origin, Origin::kTransferred);
 }
 
 CollectiveTime CurveNetwork::timed(const Collective& c, const ForcedChoice& forced,
@@ -261,9 +289,9 @@ CurveNetwork::Choice CurveNetwork::inside(const Collective& c, const GroupLink& 
   if (!link.fabric->peer_to_peer && known.origin >= Origin::kTransferred) bandwidth *= kThroughHost;
   const CurveChoice best =
       fastest(known.constants.curves, stack,
-              {*link.fabric, c.kind, ranks, c.bytes, bandwidth, link.bridged}, only);
+              {*link.fabric, c.kind, ranks, c.bytes, bandwidth, link.bridged, version_}, only);
   if (forced.any() && (!only || best.curve == nullptr || best.algorithm != *only)) {
-    const NcclGraph graph = nccl_graph(tables_, cluster_, link);
+    const NcclGraph graph = nccl_graph(tables_, cluster_, link, false, version_);
     return {library_time(kWithinNode, nccl_costs(graph, c.kind), c.bytes,
                          bisection_bound(cluster_, link, c.kind, c.bytes), forced),
             forced.algorithm, 0, Origin::kAnalytical};
@@ -289,7 +317,10 @@ CurveNetwork::Choice CurveNetwork::inside(const Collective& c, const GroupLink& 
       choice.shared = root_of_squares(choice.shared.value_or(0),
                                       unseen_.other_fabric[size] * std::min(1.0, far));
       choice.origin = std::max(choice.origin, Origin::kTransferred);
+      if (ranks == c.ranks) limit_by_two_domains(c, choice);
     }
+    if (!curve_algorithm(best.algorithm).framework_kernel)
+      judge_version(best.curve->versions, c.bytes, choice);
     return choice;
   }
   const auto algorithm =
@@ -316,6 +347,11 @@ CurveNetwork::Choice CurveNetwork::between_nodes(const Collective& c, const Grou
     choice.most_ranks = inter_node_.most_ranks;
     if (choice.most_ranks > 0 && c.ranks > choice.most_ranks)
       choice.origin = std::max(choice.origin, Origin::kTransferred);
+    const bool ring = choice.algorithm == CollectiveAlgorithm::kRing;
+    wait_for_uplinks(uplink_factor(cluster_, link, stride_of(c, p),
+                                   ring ? UplinkPattern::kRing : UplinkPattern::kTree),
+                     choice);
+    judge_version(inter_node_.versions, c.bytes, choice);
     if (t.within.fabric != nullptr) {
       // The group is no faster than its ranks within one node, which matters where a slow host was
       // measured inside a node only. The upper end is that of the later of the two intervals.
@@ -351,6 +387,10 @@ CurveNetwork::Choice CurveNetwork::between_nodes(const Collective& c, const Grou
   // No measured table of these across nodes was fitted.
   choice.origin = std::max(choice.origin, Origin::kTransferred);
   choice.shared = PartErrors{inter_node_.elsewhere.start, kPeersWidth, 0}.parts(choice.time);
+  wait_for_uplinks(uplink_factor(cluster_, link, stride_of(c, p),
+                                 c.kind == Collective::Kind::kSend ? UplinkPattern::kRing
+                                                                   : UplinkPattern::kAllPairs),
+                   choice);
   return choice;
 }
 

@@ -24,7 +24,8 @@ inline bool is_point_to_point(Collective::Kind kind) {
 class CurveNetwork final : public NetworkModel {
  public:
   CurveNetwork(const Cluster& cluster, const ParallelPlan& plan, std::string stack,
-               const Bundle& bundle, const std::vector<Cluster>& other_kinds);
+               const Bundle& bundle, const std::vector<Cluster>& other_kinds,
+               std::optional<LibraryVersion> version);
   CurveNetwork(const CurveNetwork&) = delete;
   CurveNetwork& operator=(const CurveNetwork&) = delete;
 
@@ -65,6 +66,8 @@ class CurveNetwork final : public NetworkModel {
     // If given, this and `error` are the whole uncertainty, whatever the origin.
     std::optional<double> shared{};
     int most_ranks = 0;  // of the largest measured group of such sizes; 0: not known
+    // The versions of the rows, if another one was asked for; else nullptr.
+    const std::vector<std::string>* other_versions = nullptr;
   };
 
   GroupLink group_link(const Collective& c, const RankPlacement& p) const;
@@ -95,6 +98,14 @@ class CurveNetwork final : public NetworkModel {
                 const ForcedChoice& forced) const;
   Choice between_nodes(const Collective& c, const GroupLink& link, const RankPlacement& p,
                        const ForcedChoice& forced) const;
+  // Marks the time of a curve with rows of `versions` as transferred if another one was asked for.
+  void judge_version(const std::vector<std::string>& versions, Bytes bytes, Choice& choice) const;
+  // Limits a time within a domain that is larger than any measured one by that of two such domains
+  // over a network that was measured (curve_network_rack.cc).
+  void limit_by_two_domains(const Collective& c, Choice& choice) const;
+  // Lengthens the transfer by what the uplinks of leaf switches carry less than its ports
+  // (uplinks.h).
+  void wait_for_uplinks(double factor, Choice& choice) const;
   // Adds the wait for the other ranks' launches (stack `pytorch-loop`).
   static void wait_for_ranks(const Collective& c, Choice& choice);
   static Estimate<Seconds> estimate(const Choice& choice);
@@ -104,6 +115,7 @@ class CurveNetwork final : public NetworkModel {
   std::vector<Cluster> other_kinds_;  // of nodes, in a mixed group
   RankPlacement placement_;
   std::string stack_;
+  std::optional<LibraryVersion> version_;
   MeasuredConstants scale_up_, bridge_, network_;
   UnseenServers unseen_;
   bool other_tree_ = false;  // the curves of a bus were measured on other GPUs' servers

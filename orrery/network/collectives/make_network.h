@@ -5,11 +5,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "orrery/base/bundle.h"
 #include "orrery/hardware/cluster.h"
+#include "orrery/network/algorithms/library_version.h"
 #include "orrery/network/collectives/network_model.h"
 
 namespace orrery {
@@ -31,9 +33,14 @@ std::string_view collective_library(const Gpu& gpu);
 // `other_kinds`: the clusters of the other kinds of nodes in a mixed group (mixed_network.h); empty
 // for an ordinary group.
 //
-// InputError: an unknown stack. Infeasible: the plan needs more devices than the cluster has.
+// `version`: of NCCL; none: that with which the constants were measured. Algorithms that a version
+// does not have are not offered. Times of a version that was not measured are transferred ones.
+//
+// InputError: an unknown stack; a version on GPUs whose library is not NCCL, or for a rack that the
+// version does not see as one domain. Infeasible: the plan needs more devices than the cluster has.
 std::unique_ptr<NetworkModel> make_network_model(const Cluster& cluster, const ParallelPlan& plan,
                                                  std::string_view stack, const Bundle& bundle,
-                                                 const std::vector<Cluster>& other_kinds = {});
+                                                 const std::vector<Cluster>& other_kinds = {},
+                                                 std::optional<LibraryVersion> version = {});
 
 }  // namespace orrery

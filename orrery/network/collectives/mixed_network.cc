@@ -85,10 +85,11 @@ class MixedNetwork final : public NetworkModel {
 
 std::unique_ptr<NetworkModel> make_mixed_network(const std::vector<Cluster>& kinds,
                                                  const ParallelPlan& plan, std::string_view stack,
-                                                 const Bundle& bundle) {
+                                                 const Bundle& bundle,
+                                                 std::optional<LibraryVersion> version) {
   if (kinds.empty())
     throw InputError("a group of different nodes needs at least one kind of nodes");
-  if (kinds.size() == 1) return make_network_model(kinds.front(), plan, stack, bundle);
+  if (kinds.size() == 1) return make_network_model(kinds.front(), plan, stack, bundle, {}, version);
   std::vector<std::unique_ptr<NetworkModel>> models;
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     if (kinds[i].gpus() != kinds.front().gpus())
@@ -100,7 +101,7 @@ std::unique_ptr<NetworkModel> make_mixed_network(const std::vector<Cluster>& kin
     }
     std::vector<Cluster> others = kinds;
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
-    models.push_back(make_network_model(kinds[i], plan, stack, bundle, others));
+    models.push_back(make_network_model(kinds[i], plan, stack, bundle, others, version));
   }
   return std::make_unique<MixedNetwork>(std::move(models));
 }

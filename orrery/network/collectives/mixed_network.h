@@ -21,9 +21,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
+#include "orrery/network/algorithms/library_version.h"
 #include "orrery/network/collectives/network_model.h"
 
 namespace orrery {
@@ -33,6 +35,7 @@ namespace orrery {
 // GPUs of several vendors, and the errors of make_network_model.
 std::unique_ptr<NetworkModel> make_mixed_network(const std::vector<Cluster>& kinds,
                                                  const ParallelPlan& plan, std::string_view stack,
-                                                 const Bundle& bundle);
+                                                 const Bundle& bundle,
+                                                 std::optional<LibraryVersion> version = {});
 
 }  // namespace orrery

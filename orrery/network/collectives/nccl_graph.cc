@@ -27,10 +27,11 @@ Seconds nic_latency(const NcclTables& tables, const Fabric& network) {
 }
 
 NcclGraph nccl_graph(const NcclTables& tables, const Cluster& cluster, const GroupLink& link,
-                     bool collnet) {
+                     bool collnet, std::optional<LibraryVersion> version) {
   const NcclTables::Graph& found = tables.graph;
   NcclGraph g;
   g.tables = &tables;
+  g.version = version;
   const bool nvidia = cluster.gpu().vendor == "nvidia";
   g.generation = nccl_generation(cluster.gpu());
   g.ranks_per_node = link.ranks_per_node;

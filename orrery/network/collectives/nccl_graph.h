@@ -31,9 +31,9 @@ namespace orrery {
 Seconds nic_latency(const NcclTables& tables, const Fabric& network);
 
 // `link`: of the group on `cluster` (Cluster::link). `collnet`: NCCL_COLLNET_ENABLE is set.
-// `tables` must outlive the graph.
+// `version`: of NCCL; none: one that has every algorithm. `tables` must outlive the graph.
 NcclGraph nccl_graph(const NcclTables& tables, const Cluster& cluster, const GroupLink& link,
-                     bool collnet = false);
+                     bool collnet = false, std::optional<LibraryVersion> version = {});
 
 // Time that a collective's bytes occupy a rank's share of its node's ports, each way, at the
 // nominal rate; 0 on one node. `ranks`: size of the group. `ring`: the algorithm is a ring, whose

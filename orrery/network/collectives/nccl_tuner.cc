@@ -28,6 +28,7 @@ std::string_view why_not_offered(const NcclGraph& g, Collective::Kind kind,
   if (g.rings_only && algorithm != CollectiveAlgorithm::kRing)
     return "on several nodes this library has rings only";
   const TunerAlgorithm& entry = tuner_algorithm(algorithm);
+  if (g.version && *g.version < entry.since) return "this version of NCCL does not have it";
   if (protocol != CollectiveProtocol::kSimple && entry.simple_only)
     return "it has the Simple protocol only";
   if (protocol == CollectiveProtocol::kLl128 && !(g.ll128 && g.nvlink)) return "LL128 needs NVLink";

@@ -10,6 +10,7 @@
 #include "orrery/base/node.h"
 #include "orrery/network/algorithms/curve_algorithm.h"
 #include "orrery/network/algorithms/nccl_tables.h"
+#include "orrery/network/algorithms/tuner_algorithm.h"
 #include "orrery/network/collectives/unseen_servers.h"
 
 namespace orrery {
@@ -18,6 +19,7 @@ namespace {
 const std::vector<std::string> kStacks = {"library", "vllm", "trtllm", "sglang"};
 const std::vector<std::string> kKinds = {"all_reduce", "all_gather", "reduce_scatter",
                                          "all_to_all", "broadcast",  "send"};
+constexpr const char* kVersionsDoc = "versions of NCCL that the sources of the rows state";
 
 void declare(Fields& f, FittedCurve& c, std::string& algorithm, std::vector<double>& efficiency,
              std::vector<double>& errors, std::vector<std::int64_t>& most_ranks) {
@@ -40,6 +42,7 @@ void declare(Fields& f, FittedCurve& c, std::string& algorithm, std::vector<doub
       .required();
   f.add("most_ranks", most_ranks, "ranks of the largest measured group of these sizes")
       .range(0, 1 << 20);
+  f.add("versions", c.versions, kVersionsDoc);
 }
 
 FittedCurve read_curve(const Node& node) {
@@ -106,6 +109,7 @@ FittedAcross read_across(const Node& node) {
   f.add("start_elsewhere", a.elsewhere.start, "start_error of networks not measured").range(0, 10);
   f.add("width_elsewhere", a.elsewhere.width, "width_error of networks not measured").range(0, 10);
   f.add("most_ranks", a.most_ranks, "ranks of the largest measured group").range(0, 1 << 24);
+  f.add("versions", a.versions, kVersionsDoc);
   f.read(node);
   a.elsewhere.curve = a.errors.curve;
   return a;
@@ -136,6 +140,11 @@ Collective::Kind curve_kind(Collective::Kind kind) {
   if (kind == Collective::Kind::kBroadcast) return Collective::Kind::kAllGather;
   if (kind == Collective::Kind::kReduce) return Collective::Kind::kReduceScatter;
   return kind;
+}
+
+// The end of a curve's text.
+std::string versions_text(const std::vector<std::string>& versions) {
+  return versions.empty() ? "" : fmt::format(", versions: [{}]", fmt::join(versions, ", "));
 }
 
 double in_microseconds(Seconds t) { return t / microseconds(1); }
@@ -179,11 +188,11 @@ std::string to_yaml(const FabricConstants& c) {
     text += fmt::format(
         "\n     latency: {:.4g} us, step: {:.4g} us, pipelining: {:.4g}, efficiency: [{:.4g}, "
         "{:.4g}, {:.4g}],\n"
-        "     rows: {}, left_out_error: [{:.3f}, {:.3f}, {:.3f}], most_ranks: [{}]}}\n",
+        "     rows: {}, left_out_error: [{:.3f}, {:.3f}, {:.3f}], most_ranks: [{}]{}}}\n",
         in_microseconds(f.curve.latency), in_microseconds(f.curve.step), f.curve.pipelining,
         f.curve.efficiency[0], f.curve.efficiency[1], f.curve.efficiency[2], f.rows,
         f.left_out_error[0], f.left_out_error[1], f.left_out_error[2],
-        fmt::join(f.most_ranks, ", "));
+        fmt::join(f.most_ranks, ", "), versions_text(f.versions));
   }
   if (!c.across.empty()) text += "across:\n";
   for (const FittedAcross& a : c.across) {
@@ -191,9 +200,10 @@ std::string to_yaml(const FabricConstants& c) {
         "  - {{gpus: \"{}\", start: {:.4g}, width: {:.4g}, pipelining: {:.4g}, rows: {}, "
         "most_ranks: {},\n"
         "     start_error: {:.3f}, width_error: {:.3f}, curve_error: {:.3f}, start_elsewhere: "
-        "{:.3f}, width_elsewhere: {:.3f}}}\n",
+        "{:.3f}, width_elsewhere: {:.3f}{}}}\n",
         a.gpus, a.curve.start, a.curve.width, a.curve.pipelining, a.rows, a.most_ranks,
-        a.errors.start, a.errors.width, a.errors.curve, a.elsewhere.start, a.elsewhere.width);
+        a.errors.start, a.errors.width, a.errors.curve, a.elsewhere.start, a.elsewhere.width,
+        versions_text(a.versions));
   }
   if (!c.experts.empty()) text += "experts:\n";
   for (const ExpertCurve& e : c.experts) {
@@ -286,6 +296,9 @@ CurveChoice fastest(const std::vector<FittedCurve>& curves, std::string_view sta
         (f.stack != stack || !has_framework_all_reduce(c.ranks) || !c.fabric.peer_to_peer))
       continue;
     if (algorithm.reduces_in_switch && !c.fabric.in_network_reduction) continue;
+    if (c.version && has_model(f.algorithm, AlgorithmModel::kTuner) &&
+        *c.version < tuner_algorithm(f.algorithm).since)
+      continue;
     const CurveTime t = time_by(f, f.algorithm);
     if (best.curve == nullptr || t.total < best.time.total) best = {t, &f, f.algorithm};
   }

@@ -18,6 +18,7 @@
 #include "orrery/base/fields.h"
 #include "orrery/hardware/fabric.h"
 #include "orrery/network/algorithms/cost.h"
+#include "orrery/network/algorithms/library_version.h"
 #include "orrery/network/collectives/expert_exchange.h"
 #include "orrery/network/collectives/library_curve.h"
 
@@ -38,6 +39,7 @@ struct FittedCurve {
   std::array<double, 3> left_out_error{};
   // Ranks of the largest measured group, by size_class of the message; 0: not known.
   std::array<int, 3> most_ranks{};
+  std::vector<std::string> versions;  // of NCCL, as far as the sources of the rows state them
 };
 // 0: below 1 MiB; 1: below 128 MiB; 2: from there on.
 std::size_t size_class(Bytes bytes);
@@ -50,6 +52,7 @@ struct FittedAcross {
   PartErrors errors;      // of groups on this network that the fit has not seen (across_fit.h)
   PartErrors elsewhere;   // of networks that were not measured
   int most_ranks = 0;     // of the largest measured group; 0: not known
+  std::vector<std::string> versions;  // as FittedCurve::versions
 };
 
 // A file.
@@ -112,8 +115,9 @@ struct FabricCollective {
   Collective::Kind kind = Collective::Kind::kAllReduce;
   int ranks = 2;
   Bytes bytes;
-  BytesPerSecond bandwidth;  // nominal, of one rank
-  int bridged = 1;           // as GroupLink::bridged
+  BytesPerSecond bandwidth;                 // nominal, of one rank
+  int bridged = 1;                          // as GroupLink::bridged
+  std::optional<LibraryVersion> version{};  // of NCCL; empty: one that has every algorithm
 };
 
 struct CurveChoice {
@@ -124,7 +128,8 @@ struct CurveChoice {
 // The fastest curve for a collective, among those of `stack` and of the library. Where neighbours
 // have bridges, a ring takes the bus for one hop in `bridged`. What limits all hops together (root
 // ports, the link between sockets) then lets each be faster by that factor, up to the wire. The
-// frameworks' own all-reduces exist for 2, 4, 6 and 8 ranks with peer-to-peer access. A send
+// frameworks' own all-reduces exist for 2, 4, 6 and 8 ranks with peer-to-peer access. An algorithm
+// that the version of NCCL does not have is not chosen. A send
 // without a curve has start and bandwidth of the all-to-all; any other collective without one those
 // of the ring all-reduce. `only`: restricts the choice to this algorithm.
 CurveChoice fastest(const std::vector<FittedCurve>& curves, std::string_view stack,

@@ -165,8 +165,12 @@ class Fit {
       fitted.gpus = c.gpus;
       fitted.curve = c.curve;
       fitted.rows = static_cast<std::int64_t>(c.rows.size());
-      for (const MeasuredAcross* row : c.rows)
+      std::set<std::string> versions;
+      for (const MeasuredAcross* row : c.rows) {
         fitted.most_ranks = std::max(fitted.most_ranks, row->ranks);
+        if (!row->version.empty()) versions.insert(row->version);
+      }
+      fitted.versions.assign(versions.begin(), versions.end());
       fitted.errors = errors(c.curve, c.rows, elsewhere, seen);
       fitted.elsewhere = elsewhere;
       for (const std::string& fabric : fabrics[&c]) fit.classes[fabric].push_back(fitted);

@@ -144,16 +144,21 @@ FittedCurve blank(std::string stack, Algorithm algorithm, CollectiveKind kind) {
   return curve;
 }
 
-// The smallest measured group for which NCCL chose NVLS by default. It chose rings for 4 ranks of
-// H200 and 5 of B200.
-constexpr int kNvlsRanks = 8;
+// The smallest measured group beyond which NCCL chose NVLS by default: 7 H200. It chose rings for 4
+// ranks of H200 and 5 of B200.
+constexpr int kNvlsRanks = 7;
+// The GPUs of a board, beyond which the switches of a rack start later.
+constexpr int kBoardGpus = 8;
 
-// Notes the largest group of the rows, by size of message.
+// Notes the largest group of the rows, by size of message, and their versions of the library.
 void see_groups(const std::vector<const MeasuredRow*>& rows, FittedCurve& curve) {
+  std::set<std::string> versions(curve.versions.begin(), curve.versions.end());
   for (const MeasuredRow* row : rows) {
+    if (!row->version.empty()) versions.insert(row->version);
     int& most = curve.most_ranks[size_class(row->bytes)];
     most = std::max(most, row->ranks);
   }
+  curve.versions.assign(versions.begin(), versions.end());
 }
 
 // The step of a curve for which a single size of group was measured, after the rings on NVLink and
@@ -233,11 +238,11 @@ std::vector<FittedCurve> rack_curves(const FabricRows& table, std::vector<Fitted
     double best = 1e300;
     CostCurve found = c.curve;
     const Seconds board_start = c.curve.latency;
-    for (int i = 0; i * kStepApart * kNvlsRanks < board_start / microseconds(1); ++i) {
+    for (int i = 0; i * kStepApart * kBoardGpus < board_start / microseconds(1); ++i) {
       for (int k = 0; k < kShares; ++k) {
         const double share = kLeastShare + k * kShareApart;
         c.curve.step = microseconds(i * kStepApart);
-        c.curve.latency = board_start - c.curve.step * kNvlsRanks;
+        c.curve.latency = board_start - c.curve.step * kBoardGpus;
         c.curve.efficiency.fill(share);
         double sum = 0;
         for (const MeasuredRow* r : rows) {

@@ -38,8 +38,9 @@ void add(MeasuredFabrics& tables, NodeOf& node_of, const std::string& system,
 void read_nccl(const std::filesystem::path& file, MeasuredFabrics& tables, NodeOf& node_of) {
   CsvReader csv(file);
   const int system = csv.column("system"), framework = csv.column("framework"),
-            op = csv.column("op"), dtype = csv.column("dtype"), gpus = csv.column("gpus"),
-            elements = csv.column("elements"), latency = csv.column("latency_us");
+            version = csv.column("version"), op = csv.column("op"), dtype = csv.column("dtype"),
+            gpus = csv.column("gpus"), elements = csv.column("elements"),
+            latency = csv.column("latency_us");
   while (csv.next()) {
     if (csv.text(framework) != "nccl") continue;
     MeasuredCollective row;
@@ -54,6 +55,7 @@ void read_nccl(const std::filesystem::path& file, MeasuredFabrics& tables, NodeO
     row.ranks = static_cast<int>(csv.integer(gpus));
     row.bytes = Bytes(csv.number(elements) * (half ? 2 : 1));
     row.time = microseconds(csv.number(latency));
+    row.version = csv.text(version);
     add(tables, node_of, std::string(csv.text(system)), row);
   }
 }
@@ -109,15 +111,18 @@ bool is_library_kind(std::string_view collective) {
 }
 
 void add_across(MeasuredFabrics& tables, NodeOf& node_of, const Cluster& cluster,
-                CollectiveKind kind, int ranks, Bytes bytes, Seconds time) {
+                const MeasuredCollective& measured) {
+  const CollectiveKind kind = measured.kind;
+  const int ranks = measured.ranks;
   const GroupLink link = cluster.link(ranks);
   MeasuredAcross row{cluster.gpu().id,
                      fmt::format("{} x{} {}", cluster.gpu().id, ranks, to_text(kind)),
                      ranks,
-                     bytes,
-                     time,
+                     measured.bytes,
+                     measured.time,
                      nccl_costs(nccl_graph(node_of.tables(), cluster, link), kind),
-                     bisection_bound(cluster, link, kind, bytes)};
+                     bisection_bound(cluster, link, kind, measured.bytes),
+                     measured.version};
   FabricRows& table = tables[link.fabric->id];
   table.fabric = node_of.catalog().fabric(link.fabric->id);
   table.systems.insert(row.gpu);
@@ -127,10 +132,10 @@ void add_across(MeasuredFabrics& tables, NodeOf& node_of, const Cluster& cluster
 void read_measured(const std::filesystem::path& file, MeasuredFabrics& tables, NodeOf& node_of) {
   CsvReader csv(file);
   const int collective = csv.column("collective"), library = csv.column("library"),
-            gpu = csv.column("gpu"), ranks = csv.column("n_gpus"), nodes = csv.column("nodes"),
-            fabric = csv.column("fabric"), tuning = csv.column("tuning"),
-            bytes = csv.column("message_bytes"), time = csv.column("time_us"),
-            in_place = csv.column("time_inplace_us");
+            version = csv.column("version"), gpu = csv.column("gpu"), ranks = csv.column("n_gpus"),
+            nodes = csv.column("nodes"), fabric = csv.column("fabric"),
+            tuning = csv.column("tuning"), bytes = csv.column("message_bytes"),
+            time = csv.column("time_us"), in_place = csv.column("time_inplace_us");
   // Users of RoCE set more queues and channels. Over InfiniBand rows with and without exist, and
   // those with the default count.
   const auto tuned = [&] {
@@ -142,6 +147,7 @@ void read_measured(const std::filesystem::path& file, MeasuredFabrics& tables, N
     MeasuredCollective row;
     row.ranks = static_cast<int>(csv.integer(ranks));
     row.bytes = Bytes(csv.number(bytes));
+    row.version = csv.text(version);
     // A single slow out-of-place row shows the first touch of its memory.
     row.time =
         microseconds(std::min(csv.number(time), csv.optional_number(in_place).value_or(1e30)));
@@ -160,8 +166,8 @@ void read_measured(const std::filesystem::path& file, MeasuredFabrics& tables, N
                                       static_cast<int>(csv.integer(nodes)),
                                       fabric_spelling(csv.text(fabric), csv.text(tuning)));
     if (place) {
-      add_across(tables, node_of, *place, *kind_of(csv.text(collective)), row.ranks, row.bytes,
-                 row.time);
+      row.kind = *kind_of(csv.text(collective));
+      add_across(tables, node_of, *place, row);
     }
   }
 }

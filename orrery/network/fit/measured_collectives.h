@@ -25,6 +25,7 @@ struct MeasuredCollective {
   Seconds time;
   BytesPerSecond bandwidth;  // nominal, of one rank on the fabric
   int bridged = 1;           // as GroupLink::bridged
+  std::string version;       // of the library; empty: not stated
 };
 
 // A row on several nodes.
@@ -35,7 +36,8 @@ struct MeasuredAcross {
   Bytes bytes;
   Seconds time;
   NcclCosts costs;
-  Seconds bound;  // bisection_bound
+  Seconds bound;        // bisection_bound
+  std::string version;  // of the library; empty: not stated
 };
 
 struct FabricRows {

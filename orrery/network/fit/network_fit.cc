@@ -107,7 +107,7 @@ Constants completed(Constants all, const MeasuredFabrics& tables, const Experts&
       if (std::any_of(c.across.begin(), c.across.end(),
                       [&](const FittedAcross& a) { return a.gpus == gpus; }))
         continue;
-      c.across.push_back({gpus, across.most, 0, across.elsewhere, across.elsewhere});
+      c.across.push_back({gpus, across.most, 0, across.elsewhere, across.elsewhere, 0, {}});
     }
   }
   return all;

@@ -38,6 +38,13 @@ Metric exact_metric(std::string name, std::string unit, double value) {
   return {std::move(name), std::move(unit), value, value, value, value, value, Origin::kExact};
 }
 
+Metric power_metric(const Estimate<Watts>& power, Watts limit) {
+  Metric m = metric("power", "W", power, 1);
+  const double most = std::max(limit.value(), m.value);
+  m.high50 = std::min(m.high50, most), m.high90 = std::min(m.high90, most);
+  return m;
+}
+
 Metric rate_metric(std::string name, std::string unit, double amount,
                    const Estimate<Seconds>& time) {
   auto at = [&](double p) { return amount / time.quantile(p).value(); };

@@ -38,6 +38,8 @@ Metric exact_metric(std::string name, std::string unit, double value);
 // A rate: amount / time. Its lower bounds come from the upper bounds of the time.
 Metric rate_metric(std::string name, std::string unit, double amount,
                    const Estimate<Seconds>& time);
+// The power of a GPU's board, in W. Its interval ends at the board's limit.
+Metric power_metric(const Estimate<Watts>& power, Watts limit);
 // A rate in percent of a data sheet's peak. Its interval ends at 100 %.
 Metric of_peak_metric(std::string name, double amount, const Estimate<Seconds>& time);
 

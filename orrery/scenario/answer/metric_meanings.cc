@@ -56,13 +56,14 @@ constexpr MetricMeaning kMeanings[] = {
      "carbon_per_request if the run waits for the best hours of the series of energy.carbon"},
     {"embodied_carbon_per_hour", kEstimate,
      "what it took to make the boards, for an hour of their life; a part of carbon_per_hour"},
-    {"power", kEstimate,
-     "mean power of the board of one GPU while the requests are computed; without host, switches "
-     "and cooling"},
-    {"energy_per_token", kEstimate,
-     "energy of all GPUs' boards for one generated token, prompts included; with energy.scope that "
-     "of the nodes or the data centre"},
-    {"energy_per_request", kEstimate,
+    {"power", "estimate, simulate, train",
+     "mean power of the board of one GPU while it computes, in simulate also while it waits; "
+     "without host, switches and cooling"},
+    {"energy", "simulate, train", "energy of all GPUs' boards in the whole run"},
+    {"energy_per_token", "estimate, simulate, train",
+     "energy of all GPUs' boards for one generated token, prompts included; of training for one "
+     "token of the batch; with energy.scope that of the nodes or the data centre"},
+    {"energy_per_request", kServe,
      "energy of all GPUs' boards for one request; with energy.scope that of the nodes or the data "
      "centre"},
     {"chip_area", kEstimate, "area of the die of a chip of cores"},

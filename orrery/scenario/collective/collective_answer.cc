@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "orrery/base/error.h"
+#include "orrery/network/algorithms/library_version.h"
 #include "orrery/network/collectives/mixed_network.h"
 #include "orrery/network/collectives/network_model.h"
 #include "orrery/network/collectives/overlap.h"
@@ -63,6 +64,11 @@ void check_equal_nodes(const AskedCollective& a, std::string_view what) {
   }
 }
 
+std::optional<LibraryVersion> version_of(const CollectiveQuestion& q) {
+  if (q.nccl_version.empty()) return std::nullopt;
+  return asked_nccl_version(q.nccl_version);
+}
+
 ForcedChoice forced_by(const CollectiveQuestion& q) {
   return {parse_collective_algorithm(q.algorithm, AlgorithmModel::kTuner),
           parse_collective_protocol(q.protocol)};
@@ -84,7 +90,8 @@ Hierarchy hierarchical(const AskedCollective& a, Bytes bytes, const Bundle& bund
         a.ranks, link.nodes, link.nodes == 1 ? "" : "s", link.ranks_per_node));
   }
   const ParallelPlan plan{.tp = link.ranks_per_node, .pp = 1, .dp = link.nodes, .ep = 1};
-  const auto network = make_mixed_network(a.kinds, plan, library_of(a.question.stack), bundle);
+  const auto network = make_mixed_network(a.kinds, plan, library_of(a.question.stack), bundle,
+                                          version_of(a.question));
   using Kind = Collective::Kind;
   using Group = Collective::Group;
   EstimateSum<Seconds> sum;
@@ -186,7 +193,7 @@ struct CollectiveGroupKey {
   std::vector<std::string> nodes;
   std::int64_t ranks;
   int stride;
-  std::string stack;
+  std::string stack, nccl_version;
   bool operator==(const CollectiveGroupKey&) const = default;
 };
 
@@ -194,7 +201,7 @@ CollectiveGroup group_with_network(std::vector<Cluster> kinds, int ranks,
                                    const CollectiveQuestion& q, const Bundle& bundle) {
   CollectiveGroup g;
   const ParallelPlan plan{.tp = q.stride, .pp = 1, .dp = ranks, .ep = 1};
-  g.network = make_mixed_network(kinds, plan, library_of(q.stack), bundle);
+  g.network = make_mixed_network(kinds, plan, library_of(q.stack), bundle, version_of(q));
   g.ranks = ranks;
   for (const Cluster& c : kinds) {
     g.gpus += (g.gpus.empty() ? "" : " + ") + c.gpu().id;
@@ -251,7 +258,7 @@ std::vector<Point> answer_collective(Facts& facts, const CollectiveQuestion& q,
   }
   const auto group = facts.latest<CollectiveGroup>(
       CollectiveGroupKey{hardware.gpu, hardware.node, q.nodes,
-                         q.gpus.value_or(kUsualCollectiveRanks), q.stride, q.stack},
+                         q.gpus.value_or(kUsualCollectiveRanks), q.stride, q.stack, q.nccl_version},
       [&] { return collective_group(q, hardware, facts); });
   const AskedCollective asked{q, group->kinds, *group->network, group->ranks};
   Point p;

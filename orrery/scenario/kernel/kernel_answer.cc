@@ -19,13 +19,9 @@ std::string substitute(const Op& op, const Gpu& gpu) {
   return fmt::format("; {} has no {}: {} instead", gpu.id, to_text(wanted), to_text(used));
 }
 
-// A board never draws more than its limit, and so no interval of its power does.
 void add_power(const PowerModel& model, const Op& op, const KernelTime& time, Point& p) {
   const Estimate<Watts> power = model.kernel(op, time);
-  Metric watts = metric("power", "W", power, 1);
-  const double limit = model.board().limit.value();
-  watts.high50 = std::min(watts.high50, limit), watts.high90 = std::min(watts.high90, limit);
-  p.metrics.push_back(std::move(watts));
+  p.metrics.push_back(power_metric(power, model.board().limit));
   const Estimate<Joules> energy = {
       power.value * time.time.value, std::hypot(power.shared, time.time.shared),
       std::hypot(power.own, time.time.own), std::max(power.origin, time.time.origin)};

@@ -1,5 +1,9 @@
 #include "orrery/scenario/question/collective_question.h"
 
+#include <nlohmann/json.hpp>
+
+#include "orrery/base/error.h"
+#include "orrery/network/algorithms/library_version.h"
 #include "orrery/network/collectives/network_model.h"
 #include "orrery/scenario/question/sweep.h"
 
@@ -64,6 +68,20 @@ void declare(Fields& f, CollectiveQuestion& q) {
       .needs(kTuned, tuned);
   f.add("protocol", q.protocol, "protocol, as NCCL_PROTO; auto: NCCL's own choice")
       .one_of(protocol_choices())
+      .needs(kTuned, tuned);
+  f.custom(
+       "nccl_version", Field::Type::kText,
+       [&q](const Node& node) {
+         q.nccl_version = node.as_string();
+         if (q.nccl_version.empty()) return;
+         try {
+           asked_nccl_version(q.nccl_version);
+         } catch (const InputError& e) {
+           node.fail(e.what());
+         }
+       },
+       [&q] { return nlohmann::ordered_json(q.nccl_version); },
+       "version of NCCL, 2.7 or later (2.27, 2.27.3); empty: the one that was measured")
       .needs(kTuned, tuned);
   f.add("mode", q.mode, "moe: which of DeepEP's kernels")
       .one_of({"normal", "low-latency"})

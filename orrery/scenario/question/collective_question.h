@@ -41,6 +41,8 @@ struct CollectiveQuestion {
   // within the nodes, an all-reduce between them, and an all-gather within.
   std::string algorithm = "auto";
   std::string protocol = "auto";
+  // The version of NCCL: "2.27", "2.27.3". If it is empty, the version is the measured one.
+  std::string nccl_version;
 
   // The keys of moe-dispatch and moe-combine.
   std::string mode = "normal";

@@ -92,13 +92,9 @@ void answer_serving(Facts& facts, const Scenario& s, const RunOptions& options, 
   cover(other, p);
 }
 
-// Adds the losses of spot machines to the failures of a run, if it is asked about failures. Notes
-// say what the price leaves out.
+// Adds the losses of spot machines to the failures of a run, if it is asked about failures.
 void account_for(Facts& facts, const GpuPrice& price, const Gpu& gpu, const std::string& node,
                  TrainingQuestion& training, Point& p) {
-  if (price.electricity)
-    p.notes.push_back(
-        "costs of owned GPUs without their electricity: the power of training is not predicted");
   if (!price.preemptions_per_day) return;
   if (!training.chance) {
     p.notes.push_back(

@@ -141,10 +141,10 @@ bool meets_slo(const ServiceQuestion& s, const SimulationResult& r) {
 }
 
 std::vector<Metric> service_metrics(const ServiceQuestion& s, const SimulationConfig& config,
-                                    const SimulationResult& r, const FleetFacts& fleet) {
-  const GpuWork& work = fleet.work;
+                                    const SimulationResult& r, const UseOfGpus& use) {
   const Times t = times_of(s, r);
   const ReplicaCounts sum = r.total();
+  const GpuWork& work = use.work;
   std::vector<Metric> m;
   const auto put = [&](const char* name, const char* unit, double v) {
     m.push_back(exact_metric(name, unit, v));
@@ -201,7 +201,8 @@ std::vector<Metric> service_metrics(const ServiceQuestion& s, const SimulationCo
   }
   add_technique_metrics(config, r, m);
   add_cluster_metrics(config, r, m);
-  add_cost_metrics(fleet.price, r, {Seconds(span), t.input, t.output, done}, m);
+  use.power.add_metrics(config, r, m);
+  add_cost_metrics(use.price, r, {Seconds(span), t.input, t.output, done}, m);
   put("requests", "", static_cast<double>(t.counted));
   put("rejected", "", static_cast<double>(t.counted) - done);
   return m;
@@ -267,10 +268,10 @@ void answer_service(const SimulatedService& simulated, const RunOptions& options
   const SimulationConfig& config = simulated.config;
   const RequestLoad& load = simulated.load;
   const MakeClocks& clocks = simulated.clocks;
-  const FleetFacts& fleet = simulated.fleet;
+  const UseOfGpus& use = simulated.use;
   const PlainService* plain = simulated.plain;
   const auto metrics_of = [&](const SimulationConfig& c, StepScale scale) {
-    return service_metrics(service, c, simulate(c, load, clocks(scale).view()), fleet);
+    return service_metrics(service, c, simulate(c, load, clocks(scale).view()), use);
   };
   StepLog log;
   SimulationConfig logged = config;
@@ -280,7 +281,7 @@ void answer_service(const SimulatedService& simulated, const RunOptions& options
   std::vector<Metric> metrics, together, fast, slow;
   std::vector<Job> jobs = {[&] {
     result = simulate(logged, load, clocks(1).view());
-    metrics = service_metrics(service, config, result, fleet);
+    metrics = service_metrics(service, config, result, use);
   }};
   if (plain)
     jobs.emplace_back([&] { alone = simulate(plain->config, load, plain->clocks(1).view()); });
@@ -313,8 +314,11 @@ void answer_service(const SimulatedService& simulated, const RunOptions& options
     for (Metric& m : metrics) {
       set_interval(m, named(fast, m), named(slow, m));
       if (m.name.starts_with("ttft")) widen(m, simulated.ttft_error);
-      if (m.name.starts_with("cost")) widen(m, fleet.price.error);
+      if (m.name.starts_with("cost")) widen(m, use.price.error);
     }
+  }
+  for (Metric& m : metrics) {
+    if (ServicePower::states(m)) use.power.widen(m);
   }
   point.metrics.insert(point.metrics.end(), metrics.begin(), metrics.end());
 }

@@ -7,7 +7,7 @@
 #include "orrery/scenario/answer/answer.h"
 #include "orrery/scenario/answer/run_options.h"
 #include "orrery/scenario/question/service.h"
-#include "orrery/scenario/service/fleet_facts.h"
+#include "orrery/scenario/service/service_power.h"
 #include "orrery/scenario/service/side_by_side.h"
 #include "orrery/serving/cluster/simulation.h"
 #include "orrery/serving/steps/step_clock.h"
@@ -15,10 +15,11 @@
 
 namespace orrery {
 
-// The metrics of one simulation, in the order in which they are shown. Times in ms. MFU and the
-// use of the memory bandwidth are among them if the fleet's work is known, costs if its price is.
+// The metrics of one simulation, in the order in which they are shown. Times in ms. `use`:
+// if the work is known, MFU and the use of the memory bandwidth are among them; if the power is
+// known, power and energy are; if the price is known, costs are.
 std::vector<Metric> service_metrics(const ServiceQuestion& service, const SimulationConfig& config,
-                                    const SimulationResult& result, const FleetFacts& fleet = {});
+                                    const SimulationResult& result, const UseOfGpus& use = {});
 
 // Whether `percentile` of the counted requests meet every limit, and none was turned away.
 bool meets_slo(const ServiceQuestion& service, const SimulationResult& result);
@@ -69,7 +70,7 @@ struct SimulatedService {
   const SimulationConfig& config;
   const RequestLoad& load;
   const MakeClocks& clocks;
-  const FleetFacts& fleet;
+  const UseOfGpus& use;
   Origin origin;              // of the step times
   double ttft_error;          // of first tokens, in addition to those of steps
   const PlainService* plain;  // null: compared with nothing

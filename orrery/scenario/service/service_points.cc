@@ -29,8 +29,7 @@ namespace orrery {
 namespace {
 
 constexpr const char* kWithoutElectricity =
-    "costs of owned GPUs without their electricity: the power of a simulated service is not "
-    "predicted";
+    "costs of owned GPUs in a simulation are without their electricity";
 
 // A rate that was searched for, with four significant digits, as its metric is printed.
 double shown(double rate) { return std::stod(fmt::format("{:.4g}", rate)); }
@@ -186,15 +185,20 @@ ServiceQuestion simulate_case(Facts& facts, const ServiceCase& c, const RunOptio
       return clock({scale.stretch * stretch, scale.deviations});
     });
   }
-  const FleetFacts fleet = {
-      c.pools.empty() ? GpuWork(c.served) : GpuWork(),
-      price_of(facts, c.scenario, {c.served, c.techniques, c.pools}, c.config, p)};
-  SeedRuns seeds(service, rate, c.config, clocks, fleet);
+  UseOfGpus use;
+  if (c.pools.empty()) use.work = GpuWork(c.served);
+  if (facts.chip(c.served.deployment.gpu.id) == nullptr) {
+    use.power = ServicePower(facts.step_power());
+    use.power.add_pool(c.served);
+    for (const ServedPool& pool : c.pools) use.power.add_pool(*pool.served);
+  }
+  use.price = price_of(facts, c.scenario, {c.served, c.techniques, c.pools}, c.config, p);
+  SeedRuns seeds(service, rate, c.config, clocks, use);
   // Only closed loops start with all of their users at once and then bunch.
   const double ttft_error =
       service.max_concurrency > 0 ? c.served.deployment.engine.ttft_error : 0.0;
   answer_service(
-      {service, c.config, load, clocks, fleet, origin, ttft_error, plain ? &*plain : nullptr},
+      {service, c.config, load, clocks, use, origin, ttft_error, plain ? &*plain : nullptr},
       options, options.load ? std::vector<Job>() : seeds.jobs(), p);
   if (!options.load) seeds.merge(p);
   return service;

@@ -54,12 +54,12 @@ void widen(Metric& m, double mean, double error90, double error50) {
 }  // namespace
 
 SeedRuns::SeedRuns(const ServiceQuestion& service, double rate, const SimulationConfig& config,
-                   const MakeClocks& clocks, const FleetFacts& fleet)
+                   const MakeClocks& clocks, const UseOfGpus& use)
     : service_(service),
       rate_(rate),
       config_(config),
       clocks_(clocks),
-      fleet_(fleet),
+      use_(use),
       runs_(static_cast<std::size_t>(std::max<std::int64_t>(service.repeat, 1) - 1)) {}
 
 std::vector<Job> SeedRuns::jobs() {
@@ -76,7 +76,7 @@ void SeedRuns::run(std::size_t i) {
   c.replica.speculation.seed += i + 1;
   std::vector<std::string> notes;
   const RequestLoad load = load_of(own, rate_, notes);
-  runs_[i] = service_metrics(own, c, simulate(c, load, clocks_(1).view()), fleet_);
+  runs_[i] = service_metrics(own, c, simulate(c, load, clocks_(1).view()), use_);
 }
 
 void SeedRuns::merge(Point& point) const {

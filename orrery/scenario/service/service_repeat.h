@@ -12,7 +12,7 @@ class SeedRuns {
  public:
   // Borrows everything.
   SeedRuns(const ServiceQuestion& service, double rate, const SimulationConfig& config,
-           const MakeClocks& clocks, const FleetFacts& fleet);
+           const MakeClocks& clocks, const UseOfGpus& use);
 
   // One simulation each, to be run before merge().
   std::vector<Job> jobs();
@@ -29,7 +29,7 @@ class SeedRuns {
   double rate_;
   const SimulationConfig& config_;
   const MakeClocks& clocks_;
-  const FleetFacts& fleet_;
+  const UseOfGpus& use_;
   std::vector<std::vector<Metric>> runs_;  // one for each of seed + 1, seed + 2, ...
 };
 

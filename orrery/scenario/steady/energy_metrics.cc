@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "orrery/serving/steps/step_work.h"
 
@@ -14,20 +13,13 @@ StepWork work_of_wave(const ClosedFormResult& result, std::int64_t osl) {
   return work;
 }
 
-Metric power_metric(std::string name, const Estimate<Watts>& power, Watts limit) {
-  Metric m = metric(std::move(name), "W", power, 1);
-  const double most = std::max(limit.value(), m.value);
-  m.high50 = std::min(m.high50, most), m.high90 = std::min(m.high90, most);
-  return m;
-}
-
 void add_energy_metrics(const StepPowerConstants& constants, const Gpu& gpu,
                         const std::string& engine, int gpus, std::int64_t osl,
                         const ClosedFormResult& result, Point& point) {
   if (!gpu.power) return;
   const StepWork work = work_of_wave(result, osl);
   const Estimate<Watts> power = step_power(constants, gpu, engine, work);
-  point.metrics.push_back(power_metric("power", power, *gpu.power));
+  point.metrics.push_back(power_metric(power, *gpu.power));
   const double requests = real(result.running);
   // The error of the time is that of the longer of the two kinds of steps.
   const bool decodes = osl > 1 && result.decode_step.total.value * real(osl - 1) >

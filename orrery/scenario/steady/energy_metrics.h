@@ -23,7 +23,4 @@ void add_energy_metrics(const StepPowerConstants& constants, const Gpu& gpu,
                         const std::string& engine, int gpus, std::int64_t osl,
                         const ClosedFormResult& result, Point& point);
 
-// A metric of the power of one board, whose interval ends at the board's limit.
-Metric power_metric(std::string name, const Estimate<Watts>& power, Watts limit);
-
 }  // namespace orrery

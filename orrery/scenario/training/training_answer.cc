@@ -13,9 +13,11 @@
 #include "orrery/network/collectives/make_network.h"
 #include "orrery/scenario/answer/bound_rows.h"
 #include "orrery/scenario/bounds/physical_bounds.h"
+#include "orrery/scenario/setup/plant_account.h"
 #include "orrery/scenario/training/calibration_runs.h"
 #include "orrery/scenario/training/training_breakdown.h"
 #include "orrery/scenario/training/training_chance.h"
+#include "orrery/scenario/training/training_power.h"
 #include "orrery/training/events/iteration_events.h"
 #include "orrery/training/events/iteration_trace.h"
 #include "orrery/training/events/timeline.h"
@@ -74,6 +76,20 @@ void add_communication(const IterationParts& parts, const IterationTime& t, cons
   if (all > Seconds(0))
     p.metrics.push_back(
         share_metric("data_overlap", std::max(Seconds(0), all - data), {all, 0, 0, whole.origin}));
+}
+
+// Adds the mean power of a GPU's board, and the energy of all GPUs for a token. `tokens`: of a GPU
+// in an iteration. Nothing: the data sheet states no power, or the GPU is a chip of cores.
+std::optional<Estimate<Watts>> add_power(Facts& facts, const Gpu& gpu, const StepWork& work,
+                                         double tokens, Point& p) {
+  if (!gpu.power || facts.chip(gpu.id) != nullptr) return std::nullopt;
+  const Estimate<Watts> power = step_power(facts.step_power(), gpu, "", work);
+  p.metrics.push_back(power_metric(power, *gpu.power));
+  p.metrics.push_back(metric(
+      "energy_per_token", "J",
+      Estimate<Joules>{power.value * (work.time / tokens), power.shared, power.own, power.origin},
+      1));
+  return power;
 }
 
 // The iteration by its events: what the closed form says otherwise is idle time; where the events
@@ -225,9 +241,24 @@ TrainingCalibration TrainingAnswerer::calibration_of(
   return c;
 }
 
+std::optional<Estimate<Usd>> TrainingAnswerer::price_of_hour(
+    std::int64_t gpus, const std::optional<Estimate<Watts>>& power, Point& p) const {
+  if (setting_.price == nullptr) return std::nullopt;
+  const GpuPrice& price = *setting_.price;
+  if (!price.electricity) return price.hour.scaled(real(gpus));
+  if (!power) {
+    p.notes.push_back(
+        "the costs are without the electricity of the GPUs, whose power is not known");
+    return price.hour.scaled(real(gpus));
+  }
+  const PlantAccount plant(facts_, {}, setting_.gpu, setting_.node, p.notes);
+  return plant.with_electricity(price, {*power, real(gpus), 0});
+}
+
 void TrainingAnswerer::add_run(std::optional<double> steps, const IterationTime& t,
                                const Estimate<Seconds>& iteration, std::int64_t gpus,
-                               Point& p) const {
+                               const std::optional<Estimate<Watts>>& power,
+                               const std::optional<Estimate<Usd>>& hour, Point& p) const {
   double iterations = steps.value_or(0);  // evaluations count by their time
   if (steps && question_.eval_interval > 0) {
     const double passes = static_cast<double>(question_.eval_iterations);
@@ -251,8 +282,13 @@ void TrainingAnswerer::add_run(std::optional<double> steps, const IterationTime&
     p.metrics.push_back(metric("time_to_train", "h", run, 3600));
     const Estimate<Seconds> of_gpus = run.scaled(static_cast<double>(gpus));
     p.metrics.push_back(metric("gpu_hours", "h", of_gpus, 3600));
-    if (setting_.price)
-      p.metrics.push_back(metric("cost", "USD", cost_of(setting_.price->hour, of_gpus), 1));
+    if (power) {
+      const Estimate<Joules> energy{
+          power->value * of_gpus.value, std::hypot(power->shared, of_gpus.shared),
+          std::hypot(power->own, of_gpus.own), std::max(power->origin, of_gpus.origin)};
+      p.metrics.push_back(metric("energy", "MWh", energy, 3.6e9));
+    }
+    if (hour) p.metrics.push_back(metric("cost", "USD", cost_of(*hour, run), 1));
   }
   if (chance) add_chance(*question_.chance, *chance, iteration, iterations, p);
 }
@@ -337,6 +373,8 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   for (const int kind : parts.kind) executed += parts.kinds[static_cast<std::size_t>(kind)].flops;
   const double a_rank = executed.value() / job.plan.pp * static_cast<double>(job.micro_batches());
   p.metrics.push_back(of_peak_metric("hfu", 100 * a_rank / peak, whole));
+  const std::optional<Estimate<Watts>> power =
+      add_power(facts_, gpu, work_of(t, Flops(a_rank), FlopsPerSecond(peak)), tokens / gpus, p);
   p.metrics.push_back(share_metric("bubble", t.bubble, whole));
   add_communication(parts, t, job, whole, p);
   if (const Seconds waiting = port_contention(parts, k, job, t.total, events); waiting > Seconds(0))
@@ -348,9 +386,9 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   p.metrics.push_back(
       exact_metric("trained_parameters", "M", trained_parameters(setting_.model, job) / 1e6));
   const std::optional<double> steps = run_steps(question_, job);
-  if (setting_.price)
-    p.metrics.push_back(metric("cost_per_hour", "USD", setting_.price->hour.scaled(gpus), 1));
-  add_run(steps, t, whole, job.plan.devices(), p);
+  const std::optional<Estimate<Usd>> hour = price_of_hour(job.plan.devices(), power, p);
+  if (hour) p.metrics.push_back(metric("cost_per_hour", "USD", *hour, 1));
+  add_run(steps, t, whole, job.plan.devices(), power, hour, p);
   if (steps) p.metrics.push_back(exact_metric("total_flops", "EFLOP", flops * *steps / 1e18));
   std::optional<int> stage;
   if (question_.rank) {

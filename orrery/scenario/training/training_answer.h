@@ -1,11 +1,12 @@
 // The answer at one point of a question about training.
 //
-// Metrics: iteration_time, throughput, throughput_per_gpu, model_tflops (per GPU), mfu, hfu; bubble
+// Metrics: iteration_time, throughput, throughput_per_gpu, model_tflops (per GPU), mfu, hfu; power,
+// energy_per_token; bubble
 // and communication (exposed), shares of the iteration; tensor_exposed, context_exposed,
 // expert_exposed, data_exposed, data_communication, data_overlap, port_contention; attention_block,
 // attention_core, mlp_block and layer (one layer's forward and backward pass of a micro-batch),
 // mlp_of_peak, mlp_flops, layer_flops; optimizer, memory, activations, fits (a probability),
-// trained_parameters; with a length of the run: time_to_train, gpu_hours, total_flops, evaluation;
+// trained_parameters; with a length of the run: time_to_train, gpu_hours, energy, total_flops, evaluation;
 // with a price: cost_per_hour, cost; of several sizes: scaling_efficiency.
 #pragma once
 
@@ -87,9 +88,17 @@ class TrainingAnswerer {
   TrainingCalibration calibration_of(const std::vector<CalibrationRun>& runs) const;
   // The run that repeats the iteration: adds evaluation, time_to_train, gpu_hours and cost. With
   // `chance` in the question these are the means over its draws, failures and checkpoints included,
-  // and its own metrics follow. `steps`: none if the question has no run.
+  // and its own metrics follow. `steps`: none if the question has no run. `power`: of a GPU's board
+  // during an iteration, from which the energy of the run follows.
+  // `hour`: the price of an hour of all GPUs.
   void add_run(std::optional<double> steps, const IterationTime& time,
-               const Estimate<Seconds>& iteration, std::int64_t gpus, Point& point) const;
+               const Estimate<Seconds>& iteration, std::int64_t gpus,
+               const std::optional<Estimate<Watts>>& power,
+               const std::optional<Estimate<Usd>>& hour, Point& point) const;
+  // The price of an hour of all GPUs, with the electricity of owned ones; nothing: not asked for.
+  std::optional<Estimate<Usd>> price_of_hour(std::int64_t gpus,
+                                             const std::optional<Estimate<Watts>>& power,
+                                             Point& point) const;
 
   Facts& facts_;
   const TrainingQuestion& question_;

@@ -174,6 +174,32 @@ TEST(ChakraReplay, DimensionsMakeGroups) {
   EXPECT_NEAR(replayed({t}, 8, {4, 2}, named), ring(8, 8e6), 1e-9);
 }
 
+// Two nodes of four GPUs, each with a port. A ring of every second GPU has two GPUs in each node
+// and leaves it by two ports, so that a port carries half of the buffer 2(n-1)/n times.
+TEST(ChakraReplay, StridedGroupsLeaveTheirNodesByAPortForEachMember) {
+  constexpr double kPort = 10e9, kBytes = 800e6;
+  const Topology t =
+      dimensions_topology({{Wiring::kSwitch, 4, BytesPerSecond(100 * kPort), Seconds(0)},
+                           {Wiring::kSwitch, 2, BytesPerSecond(kPort), Seconds(0)}});
+  ChakraTrace trace;
+  trace.nodes = {collective(1, Comm::kAllReduce, kBytes)};
+  trace.nodes[0].group = "dp";
+  const auto time = [&](std::vector<std::vector<int>> groups, int channels) {
+    ChakraReplay replay;
+    replay.gpus = 8;
+    replay.dimensions = {4, 2};
+    replay.inner = 4;
+    replay.channels = channels;
+    replay.groups["dp"] = std::move(groups);
+    return simulate_flows(t, chakra_program({trace}, replay)).makespan.value();
+  };
+  const double once = 2 * 3.0 / 4 * kBytes / kPort;
+  EXPECT_NEAR(time({{0, 2, 4, 6}, {1, 3, 5, 7}}, 1) / once, 1, 0.03);
+  EXPECT_NEAR(time({{0, 2, 4, 6}, {1, 3, 5, 7}}, 4) / once, 0.5, 0.02);
+  // Members that are no neighbours in a node share no run: one channel, each hop through ports.
+  EXPECT_NEAR(time({{0, 4, 2, 6}, {1, 5, 3, 7}}, 4) / once, 1, 0.03);
+}
+
 TEST(ChakraReplay, GatherAndScatterPassTheFirstRanksLink) {
   // Three others share the first rank's link of 100 GB/s.
   ChakraTrace t;

@@ -211,7 +211,12 @@ TEST(NetworkModel, GroupsLargerThanMeasuredAreLessCertain) {
     return m->predict({CKind::kAllReduce, Group::kTensor, ranks, Bytes(bytes)}).time;
   };
   EXPECT_GT(predict(64, 1024).sigma(), 3 * predict(8, 1024).sigma());
-  EXPECT_GT(predict(64, 1024).sigma(), 1.3 * predict(16, 1024).sigma());
+  EXPECT_GT(predict(16, 1024).sigma(), 1.3 * predict(12, 1024).sigma());
+  // An all-reduce of 64 is limited by two racks of 64 (LargeDomain); nothing limits an all-gather.
+  const auto gather = [&](int ranks) {
+    return m->predict({CKind::kAllGather, Group::kTensor, ranks, Bytes(1024)}).time;
+  };
+  EXPECT_GT(gather(64).sigma(), 1.3 * gather(16).sigma());
   EXPECT_LT(predict(64, 1 << 30).sigma(), 0.15);
   EXPECT_EQ(predict(8, 1024).origin, Origin::kFitted);
   EXPECT_EQ(predict(64, 1024).origin, Origin::kTransferred);
@@ -277,6 +282,57 @@ TEST(Placement, OrdersOfTrainingRanks) {
   EXPECT_EQ(r.tensor_ranks, 4);  // experts of up to 4 ranks are side by side
   EXPECT_EQ(r.wide_expert, 4);
   EXPECT_EQ(r.expert_data, 32);
+}
+
+// Small messages in a rack were measured on eight GPUs, and over two racks of 64.
+class LargeDomain : public ::testing::Test {
+ protected:
+  Collective all_reduce(int ranks, double bytes) const {
+    return {CKind::kAllReduce, Group::kData, ranks, Bytes(bytes)};
+  }
+  std::unique_ptr<NetworkModel> racks(int racks, int gpus) const {
+    NodeType rack = catalog_.node_type("gb200-nvl72");
+    rack.gpu_count = rack.network.ports = gpus;
+    const Cluster cluster(catalog_, catalog_.gpu("gb200"), racks * gpus, rack);
+    return make_network_model(cluster, {.dp = racks * gpus}, "nccl", Bundle());
+  }
+  const Catalog catalog_;
+};
+
+TEST_F(LargeDomain, TheNamedAlgorithmIsTheOneWhoseTimeIsGiven) {
+  for (int n : {12, 16, 24, 32, 64, 72}) {
+    const auto m = racks(1, n);
+    for (double bytes : {1e3, 64e3, 1e6, 16e6, 64e6}) {
+      const Collective c = all_reduce(n, bytes);
+      const CollectiveChoice choice = m->choice(c);
+      EXPECT_EQ(choice.algorithm, m->predict(c).algorithm) << n << " " << bytes;
+      EXPECT_TRUE(choice.algorithm != "nvls" || choice.protocol == "simple");
+    }
+  }
+  const CollectiveChoice small = racks(1, 64)->choice(all_reduce(64, 1024));
+  EXPECT_EQ(small.algorithm, "ring");
+  EXPECT_NE(small.reason.find("nvls simple, which it would choose"), std::string::npos)
+      << small.reason;
+}
+
+TEST_F(LargeDomain, OneDomainIsNoSlowerThanTwo) {
+  for (int n : {16, 32, 64, 72}) {
+    for (double bytes : {1e3, 64e3, 1e6, 16e6, 64e6}) {
+      const auto one = racks(1, n)->predict(all_reduce(n, bytes)).time;
+      const auto two = racks(2, n)->predict(all_reduce(2 * n, bytes)).time;
+      EXPECT_LE(one.value, two.value) << n << " " << bytes;
+      // The limit leaves the error of measured fabrics, 0.03, in quadrature.
+      EXPECT_LE(one.quantile(0.95) / two.quantile(0.95), 1.02) << n << " " << bytes;
+      EXPECT_EQ(one.origin, Origin::kTransferred);
+    }
+  }
+}
+
+// The network's factors were measured between NVLink domains: they say nothing about a PCIe server.
+TEST_F(LargeDomain, PcieServersAreNotLimitedByANetwork) {
+  const auto eight = network("h100-pcie", tp(8), "nccl", "h100-pcie-nvlink-8x");
+  const auto four = network("h100-pcie", tp(4), "nccl", "h100-pcie-nvlink-8x");
+  EXPECT_GT(us(*eight, CKind::kAllReduce, 8, 64e6), us(*four, CKind::kAllReduce, 4, 64e6));
 }
 
 }  // namespace

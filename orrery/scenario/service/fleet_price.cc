@@ -1,4 +1,4 @@
-#include "orrery/scenario/service/fleet_facts.h"
+#include "orrery/scenario/service/fleet_price.h"
 
 namespace orrery {
 

@@ -1,12 +1,10 @@
-// Facts of a simulated fleet that its figures need besides the simulation: the work of its GPUs and
-// their price.
+// The price of a simulated fleet, and the cost of its time, its tokens and its requests.
 #pragma once
 
 #include <vector>
 
 #include "orrery/energy/account/money.h"
 #include "orrery/scenario/answer/answer.h"
-#include "orrery/scenario/service/gpu_work.h"
 #include "orrery/serving/cluster/simulation.h"
 
 namespace orrery {
@@ -23,11 +21,6 @@ struct FleetPrice {
 // of the prices are one market's: they add up.
 FleetPrice fleet_price(const std::vector<Estimate<Usd>>& hours,
                        const std::vector<std::int64_t>& engines);
-
-struct FleetFacts {
-  GpuWork work;
-  FleetPrice price;
-};
 
 // Tokens and requests of a stretch of time.
 struct Served {

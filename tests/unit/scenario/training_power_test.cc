@@ -1,0 +1,47 @@
+// Does training draw what its iteration works, and does a longer wait cost less power?
+#include "orrery/scenario/training/training_power.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "orrery/scenario/runner/runner.h"
+
+namespace orrery {
+namespace {
+
+TEST(TrainingPower, CountsEveryPartOnce) {
+  IterationTime t;
+  t.work[at(TrainingCost::kProducts)] = seconds(4);
+  t.work[at(TrainingCost::kElementwise)] = seconds(1);
+  t.work[at(TrainingCost::kTensor)] = seconds(0.5);
+  t.optimizer = seconds(0.25), t.reduce = seconds(0.75), t.bubble = seconds(1.5);
+  t.total = seconds(8);
+  const StepWork w = work_of(t, Flops(1000), FlopsPerSecond(500));
+  EXPECT_EQ(w.time, seconds(8));
+  EXPECT_EQ(w.kernels, seconds(5.25));
+  EXPECT_EQ(w.links, seconds(1.25));
+  EXPECT_EQ(w.memory, seconds(1.25));
+  EXPECT_EQ(w.compute, seconds(2));
+}
+
+std::map<std::string, double> answer_of(const std::string& more) {
+  Runner runner{Bundle()};
+  const Answer answer = runner.run(read_scenario(
+      parse_yaml("{question: training, model: llama-3-8b, hardware: {gpu: h100-sxm}, training: "
+                 "{gpus: 8, zero: 3, seq: 8192, global_batch: 64" +
+                     more + "}}",
+                 "test")));
+  std::map<std::string, double> metrics;
+  for (const Metric& m : answer.points.front().metrics) metrics[m.name] = m.value;
+  return metrics;
+}
+
+TEST(TrainingPower, TheEnergyOfARunIsItsPowerInItsGpuHours) {
+  const auto m = answer_of(", tokens: 10B");
+  EXPECT_NEAR(m.at("energy") * 1e6, m.at("power") * m.at("gpu_hours"), 1e-6 * m.at("energy") * 1e6);
+  EXPECT_NEAR(m.at("energy_per_token") * m.at("throughput"), 8 * m.at("power"), 1e-3);
+}
+
+}  // namespace
+}  // namespace orrery
