@@ -33,6 +33,17 @@ void declare(Fields& f, NodeType& n) {
       },
       "ports that leave the node");
   f.add("host_memory", n.host_memory, "main memory of the whole node").range(1e9, 1e16);
+  f.group(
+      "power",
+      [&n](Fields& p) {
+        p.add("idle", n.power.idle, "power of all but the GPUs' boards while the GPUs wait")
+            .range(0, 1e7);
+        p.add("loaded", n.power.loaded, "the same while the GPUs draw their limit").range(0, 1e7);
+        p.add("supply_efficiency", n.power.supply_efficiency,
+              "share of the power at the wall that the power supplies pass on")
+            .range(0.5, 1);
+      },
+      "power of everything but the GPUs' boards, behind the power supplies");
   f.add("sources", n.sources, "sources of the figures").required();
   f.add("unsure", n.unsure, "keys of doubtful values");
 }
@@ -45,6 +56,10 @@ NodeType read_node_type(const Node& document) {
   if (n.gpu_count > 1 && n.scale_up.empty()) {
     document.fail("'scale_up' is missing: a fabric must connect the GPUs of the node");
   }
+  if (n.power.idle.has_value() != n.power.loaded.has_value())
+    document.at("power").fail("expected both idle and loaded");
+  if (n.power.idle && *n.power.loaded < *n.power.idle)
+    document.at("power").fail("loaded is less than idle");
   if (n.gpus.empty()) document.at("gpus").fail("expected at least one GPU's id");
   if (n.gpus_per_host > 0 && n.gpu_count % n.gpus_per_host != 0) {
     document.at("gpus_per_host").fail("does not divide gpu_count");

@@ -31,6 +31,13 @@ struct NodeNetwork {
   double oversubscription = 1;  // bandwidth of the leaf's ports over that of its uplinks
 };
 
+// Power of everything in the node but its GPUs' boards, behind the power supplies: CPUs, memory,
+// network cards, switches, fans. Absent: not known.
+struct NodePower {
+  std::optional<Watts> idle, loaded;        // while the GPUs wait; while they draw their limit
+  std::optional<double> supply_efficiency;  // share of the wall's power that the supplies pass on
+};
+
 struct NodeType {
   std::string id;
   std::string name;
@@ -42,6 +49,7 @@ struct NodeType {
   Bridge bridge;
   NodeNetwork network;
   std::optional<Bytes> host_memory;  // of the whole node
+  NodePower power;
   std::vector<std::string> sources;
   std::vector<std::string> unsure;  // keys of doubtful values
 };

@@ -44,14 +44,16 @@ autoscale: {policy: outstanding, target: 4, most: 3, interval: 1s, start_up: 1s}
     R"(
 model: llama-3-8b
 hardware: {gpu: h100-sxm}
-training: {gpus: 16, tp: 2, cp: 2, pp: 2, global_batch: 16, tokens: 1e9, gpu_hour_price: 2,
+training: {gpus: 16, tp: 2, cp: 2, pp: 2, global_batch: 16, tokens: 1e9,
            eval_interval: 100, eval_iterations: 10, events: true}
 chance: {failures_per_gpu_day: 0.001, checkpoint_write: 30s, restart: 5min, draws: 20}
+cost: {price: 2}
 )",
     R"(
 model: llama-3-8b
 hardware: {gpu: tpu-v4i-like}
 parallel: {tp: 8}
+cost: {price: 2}
 workload: {batch: 1, isl: 128, osl: 16}
 )",
     R"(
@@ -72,6 +74,16 @@ std::string trace_of_one_node() {
   const std::string prefix = testing::TempDir() + "orrery-metric-meanings";
   std::ofstream(prefix + ".0.et", std::ios::binary) << write_chakra(t);
   return "hardware: {gpu: h100-sxm}\ncollective: {gpus: 8, fidelity: flow, chakra: " + prefix + "}";
+}
+
+std::string emissions() {
+  const std::string path = testing::TempDir() + "orrery-metric-meanings.csv";
+  std::ofstream file(path);
+  file << "time,g_per_kwh\n";
+  for (int h = 0; h < 24; ++h)
+    file << "2026-03-01T" << h / 10 << h % 10 << ":00," << 100 + 10 * h << "\n";
+  return "model: llama-3-8b\nhardware: {gpu: h100-sxm}\nenergy: {embodied: true, carbon: " + path +
+         "}";
 }
 
 class Meanings : public testing::Test {
@@ -100,6 +112,7 @@ TEST_F(Meanings, AreThoseOfTheMetrics) {
       see(read_scenario(file.path()));
   }
   for (const char* text : kOthers) see(read_scenario(parse_yaml(text, "others.yaml")));
+  see(read_scenario(parse_yaml(emissions(), "emissions.yaml")));
   see(read_scenario(parse_yaml(trace_of_one_node(), "trace.yaml")));
   see(read_scenario(parse_yaml("model: llama-3-8b\nhardware: {gpu: h100-sxm}\n", "memory.yaml")),
       true);

@@ -204,8 +204,9 @@ void write_file(const std::string& path, const std::string& text, const std::str
 }
 
 std::string number(double v) {
-  constexpr double kExponentFrom = 1e7;
-  if (std::abs(v) >= kExponentFrom) return fmt::format("{:.4g}", v);
+  constexpr double kExponentFrom = 1e7, kExponentBelow = 1e-3;
+  const bool tiny = v != 0 && std::abs(v) < kExponentBelow;
+  if (std::abs(v) >= kExponentFrom || tiny) return fmt::format("{:.4g}", v);
   if (v == std::floor(v)) return fmt::format("{:.0f}", v);
   const int digits = static_cast<int>(std::floor(std::log10(std::abs(v)))) + 1;
   return fmt::format("{:.{}f}", v, std::clamp(4 - digits, 0, 6));

@@ -88,7 +88,7 @@ std::size_t terminal_columns();
 void write_file(const std::string& path, const std::string& text, const std::string& flag);
 
 // A number with four significant digits: "12.3", "0.0456", "123456", "387". Whole numbers have no
-// decimals, and numbers below 1e7 no exponent.
+// decimals, and numbers from 0.001 to 1e7 no exponent.
 std::string number(double v);
 // The interval as "[11.2, 13.9]"; empty for exact values.
 std::string interval90(const Metric& m);

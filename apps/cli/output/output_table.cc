@@ -60,13 +60,15 @@ std::string distributions_of(const Point& p, const Style& style) {
 }
 
 std::string metrics_of(const Point& p, const Style& style) {
-  constexpr std::string_view kLine = "{:<20} {:>10} {:<10}  {:<20} {}";
+  std::size_t longest = 20;
+  for (const Metric& m : p.metrics) longest = std::max(longest, m.name.size());
+  const std::string line = fmt::format("{{:<{}}} {{:>10}} {{:<10}}  {{:<20}} {{}}", longest);
   std::string out = distributions_of(p, style);
   if (p.metrics.empty()) return out;
-  out += style.dim(fmt::format(fmt::runtime(kLine), "", "", "", "90 % interval", "origin")) + "\n";
+  out += style.dim(fmt::format(fmt::runtime(line), "", "", "", "90 % interval", "origin")) + "\n";
   for (const Metric& m : p.metrics) {
     if (in_distribution(p, m.name)) continue;
-    out += fmt::format(fmt::runtime(kLine), m.name, number(m.value), m.unit, interval90(m),
+    out += fmt::format(fmt::runtime(line), m.name, number(m.value), m.unit, interval90(m),
                        to_text(m.origin)) +
            "\n";
   }

@@ -34,14 +34,38 @@ constexpr MetricMeaning kMeanings[] = {
     {"output_throughput", kServe, "generated tokens per second"},
     {"total_throughput", kServe, "prompt tokens and generated tokens per second"},
     {"request_throughput", kServe, "answered requests per second"},
+    {"cost_per_hour", "estimate, simulate, train",
+     "price of all GPUs for an hour; of a simulated fleet on average over the time"},
+    {"cost_per_million_input_tokens", kServe,
+     "whole cost of the GPUs, in all their time, over the prompt tokens, in millions"},
+    {"cost_per_million_output_tokens", kServe,
+     "whole cost of the GPUs, in all their time, over the generated tokens, in millions"},
+    {"cost_per_million_tokens", kServe,
+     "whole cost of the GPUs, in all their time, over prompt and generated tokens, in millions"},
+    {"cost_per_request", kServe,
+     "whole cost of the GPUs, in all their time, over the answered requests"},
+    {"plant_power", kEstimate,
+     "power of the whole deployment in energy.scope: its boards, its nodes at the wall, or the "
+     "data centre"},
+    {"carbon_per_hour", kEstimate,
+     "emissions of the deployment in an hour: electricity, and with energy.embodied of its boards"},
+    {"carbon_per_million_output_tokens", kEstimate,
+     "all emissions over the generated tokens, in millions"},
+    {"carbon_per_request", kEstimate, "all emissions over the answered requests"},
+    {"deferred_carbon_per_request", kEstimate,
+     "carbon_per_request if the run waits for the best hours of the series of energy.carbon"},
+    {"embodied_carbon_per_hour", kEstimate,
+     "what it took to make the boards, for an hour of their life; a part of carbon_per_hour"},
     {"power", "estimate, simulate, train",
      "mean power of the board of one GPU while it computes, in simulate also while it waits; "
      "without host, switches and cooling"},
     {"energy", "simulate, train", "energy of all GPUs' boards in the whole run"},
     {"energy_per_token", "estimate, simulate, train",
      "energy of all GPUs' boards for one generated token, prompts included; of training for one "
-     "token of the batch"},
-    {"energy_per_request", kServe, "energy of all GPUs' boards for one request"},
+     "token of the batch; with energy.scope that of the nodes or the data centre"},
+    {"energy_per_request", kServe,
+     "energy of all GPUs' boards for one request; with energy.scope that of the nodes or the data "
+     "centre"},
     {"chip_area", kEstimate, "area of the die of a chip of cores"},
     // Services.
     {"itl", kSimulate, "inter-token latency: gap between two tokens of a request; mean over gaps"},
@@ -182,7 +206,10 @@ constexpr MetricMeaning kMeanings[] = {
      "time of the whole run, with evaluations; with `chance` its mean with failures and "
      "checkpoints"},
     {"total_flops", kTrain, "model FLOPs of the whole run"},
-    {"cost", kTrain, "gpu_hours times the price, in its currency"},
+    {"cost", "simulate, train",
+     "cost of all GPUs until the end: gpu_hours times the price; of a simulated fleet its idle "
+     "time "
+     "too"},
     {"iteration_p50", kTrain,
      "median of the iteration time over draws of stragglers, slow links and stalls"},
     {"iteration_p95", kTrain, "iteration time that 5 % of the draws exceed"},

@@ -172,6 +172,12 @@ void declare_shared(Fields& f, ScenarioValues& keys) {
             .needs("a model with experts");
       },
       "workload");
+  f.group(
+      "cost", [&](Fields& g) { declare(g, s.cost); },
+      "money: the price of the GPUs, which gives the cost of tokens, requests and runs");
+  f.group(
+      "energy", [&](Fields& g) { declare(g, s.plant, s.cost); },
+      "the plant: what counts as power, and the emissions of its electricity");
 }
 
 void declare_collective(Fields& f, ScenarioValues& s) {
@@ -226,8 +232,8 @@ const std::vector<std::string>& keys_of(const Scenario::Asked& asked) {
       kCollective = {"name", "question", "hardware", "collective"},
       kKernel = {"name", "question", "hardware", "kernel"},
       kReplay = {"name", "question", "hardware", "replay"},
-      kTraining = {"name",     "question", "model", "model_overrides",
-                   "hardware", "training", "chance"};
+      kTraining = {"name",     "question", "model",  "model_overrides",
+                   "hardware", "training", "chance", "cost"};
   if (std::holds_alternative<CollectiveQuestion>(asked)) return kCollective;
   if (std::holds_alternative<KernelQuestion>(asked)) return kKernel;
   if (std::holds_alternative<TrainingQuestion>(asked)) return kTraining;
@@ -278,12 +284,15 @@ nlohmann::ordered_json to_json(const Scenario& scenario) {
   if (scenario.if_asked<ServiceQuestion>()) {
     for (const std::string& key : steady_keys()) all["workload"].erase(key);
   }
+  if (!scenario.cost.asked()) all.erase("cost");
+  if (!scenario.plant.asked()) all.erase("energy");
   const std::vector<std::string>& only = keys_of(scenario.asked);
   if (only.empty()) return all;
   const auto* training = scenario.if_asked<TrainingQuestion>();
   nlohmann::ordered_json out;
   for (const std::string& key : only) {
     if (key == "chance" && training != nullptr && !training->chance) continue;
+    if (!all.contains(key)) continue;
     out[key] = all[key];
   }
   return out;

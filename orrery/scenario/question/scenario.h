@@ -30,6 +30,10 @@
 //
 //   replay: {trace: rank0.json.gz, scale: [attention=0.5]}
 //
+// Money, for questions about serving and training (account_choice.h):
+//
+//   cost: {tier: on_demand}
+//
 // A Scenario asks at one point: every parameter has one value. A document in which lists or ranges
 // ask for several is read into one Scenario for each combination (scenario_sweep.h).
 #pragma once
@@ -42,6 +46,7 @@
 #include <vector>
 
 #include "orrery/base/fields.h"
+#include "orrery/scenario/question/account_choice.h"
 #include "orrery/scenario/question/collective_question.h"
 #include "orrery/scenario/question/kernel_question.h"
 #include "orrery/scenario/question/replay_question.h"
@@ -123,6 +128,9 @@ struct ServingSetup {
 struct Scenario : ServingSetup {
   std::string name = "scenario";
   std::string question;  // in a sentence; shown above the answer
+
+  CostChoice cost;    // of serving and training
+  PlantChoice plant;  // of a fixed batch or a closed loop
 
   using Asked = std::variant<SteadyQuestion, ServiceQuestion, CollectiveQuestion, KernelQuestion,
                              TrainingQuestion, ReplayQuestion>;

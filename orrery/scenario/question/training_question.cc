@@ -338,11 +338,6 @@ void declare(Fields& f, TrainingQuestion& q) {
       .range(1, 1e9)
       .alias("eval_iters")
       .needs("training.eval_interval", [&q] { return q.eval_interval > 0; });
-  f.add("gpu_hour_price", q.gpu_hour_price,
-        "price of a GPU for an hour, in any currency; 0: no cost is given")
-      .alias("price")
-      .range(0, 1e6)
-      .needs("training.tokens, samples or iterations", whole);
 }
 
 ChanceQuestion usual_chance() {

@@ -44,7 +44,6 @@ struct TrainingQuestion {
   // An evaluation every eval_interval steps (0: never) is the forward passes of eval_iterations
   // global batches.
   std::int64_t eval_interval = 0, eval_iterations = 10;
-  double gpu_hour_price = 0;             // in any currency; 0: not asked
   std::optional<ChanceQuestion> chance;  // none: not asked
   bool events = false;                   // event by event instead of the closed form
   // The rank whose breakdown and memory are shown; none: the slowest and the fullest stage.

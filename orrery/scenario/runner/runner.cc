@@ -1,5 +1,7 @@
 #include "orrery/scenario/runner/runner.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -8,11 +10,13 @@
 #include <vector>
 
 #include "orrery/base/error.h"
+#include "orrery/hardware/cluster.h"
 #include "orrery/scenario/collective/collective_answer.h"
 #include "orrery/scenario/document/scenario_keys.h"
 #include "orrery/scenario/kernel/kernel_answer.h"
 #include "orrery/scenario/replay/replay_answer.h"
 #include "orrery/scenario/service/service_points.h"
+#include "orrery/scenario/setup/gpu_price.h"
 #include "orrery/scenario/setup/served_model.h"
 #include "orrery/scenario/steady/steady_answer.h"
 #include "orrery/scenario/training/training_answer.h"
@@ -88,6 +92,21 @@ void answer_serving(Facts& facts, const Scenario& s, const RunOptions& options, 
   cover(other, p);
 }
 
+// Adds the losses of spot machines to the failures of a run, if it is asked about failures.
+void account_for(Facts& facts, const GpuPrice& price, const Gpu& gpu, const std::string& node,
+                 TrainingQuestion& training, Point& p) {
+  if (!price.preemptions_per_day) return;
+  if (!training.chance) {
+    p.notes.push_back(
+        "spot machines that are taken away are not counted: chance (failures) is not asked for");
+    return;
+  }
+  const double gpus = node_of(facts.catalog(), gpu, node).gpu_count;
+  training.chance->failures_per_gpu_day += *price.preemptions_per_day / gpus;
+  p.notes.push_back(
+      fmt::format("spot machines of {} GPUs that are taken away count as failures", gpus));
+}
+
 // Fills the point of a question, or two points if a collective is compared with another simulator.
 // After an exception the point has the parts that were known.
 void answer_point(Facts& facts, const Scenario& s, const RunOptions& options,
@@ -110,10 +129,13 @@ void answer_point(Facts& facts, const Scenario& s, const RunOptions& options,
   }
   const auto model = facts.latest<Architecture>(TrainedModelKey{s.model, s.model_overrides},
                                                 [&] { return architecture_of(facts, s); });
+  const auto price = gpu_price(facts, s.cost, gpu, points.front().notes);
+  TrainingQuestion training = s.as<TrainingQuestion>();
+  if (price) account_for(facts, *price, gpu, s.hardware.node, training, points.front());
   answer_training(
-      facts, s.as<TrainingQuestion>(),
+      facts, training,
       {*model, gpu, s.hardware.node, facts.kernels(gpu, training_kernels(gpu, facts.bundle())),
-       options.breakdown, options.steps, options.bounds, options.chakra},
+       options.breakdown, options.steps, options.bounds, options.chakra, price ? &*price : nullptr},
       points.front());
 }
 

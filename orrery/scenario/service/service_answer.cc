@@ -202,6 +202,7 @@ std::vector<Metric> service_metrics(const ServiceQuestion& s, const SimulationCo
   add_technique_metrics(config, r, m);
   add_cluster_metrics(config, r, m);
   use.power.add_metrics(config, r, m);
+  add_cost_metrics(use.price, r, {Seconds(span), t.input, t.output, done}, m);
   put("requests", "", static_cast<double>(t.counted));
   put("rejected", "", static_cast<double>(t.counted) - done);
   return m;
@@ -313,6 +314,7 @@ void answer_service(const SimulatedService& simulated, const RunOptions& options
     for (Metric& m : metrics) {
       set_interval(m, named(fast, m), named(slow, m));
       if (m.name.starts_with("ttft")) widen(m, simulated.ttft_error);
+      if (m.name.starts_with("cost")) widen(m, use.price.error);
     }
   }
   for (Metric& m : metrics) {

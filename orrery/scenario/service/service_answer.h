@@ -17,7 +17,7 @@ namespace orrery {
 
 // The metrics of one simulation, in the order in which they are shown. Times in ms. `use`:
 // if the work is known, MFU and the use of the memory bandwidth are among them; if the power is
-// known, power and energy are.
+// known, power and energy are; if the price is known, costs are.
 std::vector<Metric> service_metrics(const ServiceQuestion& service, const SimulationConfig& config,
                                     const SimulationResult& result, const UseOfGpus& use = {});
 

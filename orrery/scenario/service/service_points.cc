@@ -1,4 +1,5 @@
 #include "orrery/scenario/service/service_points.h"
+#include "orrery/scenario/setup/gpu_price.h"
 #include "orrery/scenario/setup/kernel_origins.h"
 
 #include <fmt/format.h>
@@ -26,6 +27,9 @@
 namespace orrery {
 
 namespace {
+
+constexpr const char* kWithoutElectricity =
+    "costs of owned GPUs in a simulation are without their electricity";
 
 // A rate that was searched for, with four significant digits, as its metric is printed.
 double shown(double rate) { return std::stod(fmt::format("{:.4g}", rate)); }
@@ -116,6 +120,27 @@ MakeClocks clocks_of(const std::vector<ServedPool>& pools, bool plain, const Mak
   };
 }
 
+void add_once(std::vector<std::string>& notes, const char* note) {
+  if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.emplace_back(note);
+}
+
+// The price of the engines of all pools, each by its own GPU.
+FleetPrice price_of(Facts& facts, const Scenario& s, const ServicePools& pools,
+                    const SimulationConfig& config, Point& p) {
+  std::vector<Estimate<Usd>> hours;
+  std::vector<std::int64_t> engines;
+  const auto add = [&](const ServedModel& served, std::int64_t replicas) {
+    const auto price = gpu_price(facts, s.cost, served.deployment.gpu, p.notes);
+    if (!price) return;
+    if (price->electricity) add_once(p.notes, kWithoutElectricity);
+    hours.push_back(price->hour.scaled(served.plan.devices()));
+    engines.push_back(replicas);
+  };
+  add(pools.first, config.replicas);
+  for (const ServedPool& pool : pools.further) add(*pool.served, pool.config.replicas);
+  return fleet_price(hours, engines);
+}
+
 // A service, ready to be simulated.
 struct ServiceCase {
   const Scenario& scenario;
@@ -167,6 +192,7 @@ ServiceQuestion simulate_case(Facts& facts, const ServiceCase& c, const RunOptio
     use.power.add_pool(c.served);
     for (const ServedPool& pool : c.pools) use.power.add_pool(*pool.served);
   }
+  use.price = price_of(facts, c.scenario, {c.served, c.techniques, c.pools}, c.config, p);
   SeedRuns seeds(service, rate, c.config, clocks, use);
   // Only closed loops start with all of their users at once and then bunch.
   const double ttft_error =

@@ -15,6 +15,7 @@
 
 #include "orrery/energy/power/step_power.h"
 #include "orrery/scenario/answer/answer.h"
+#include "orrery/scenario/service/fleet_price.h"
 #include "orrery/scenario/service/gpu_work.h"
 #include "orrery/scenario/setup/served_model.h"
 #include "orrery/serving/cluster/simulation.h"
@@ -45,10 +46,11 @@ class ServicePower {
   std::vector<const ServedModel*> pools_;
 };
 
-// The work and the power of the GPUs of a simulated service.
+// The work, the power and the price of the GPUs of a simulated service.
 struct UseOfGpus {
   GpuWork work;        // of the only pool
   ServicePower power;  // of all pools
+  FleetPrice price;    // of all pools
 };
 
 }  // namespace orrery

@@ -8,10 +8,14 @@
 #include "orrery/memory/memory_model.h"
 #include "orrery/scenario/answer/advice.h"
 #include "orrery/scenario/bounds/physical_bounds.h"
+#include "orrery/scenario/setup/gpu_price.h"
 #include "orrery/scenario/setup/kernel_origins.h"
+#include "orrery/scenario/setup/plant_account.h"
 #include "orrery/scenario/steady/chip_metrics.h"
+#include "orrery/scenario/steady/cost_metrics.h"
 #include "orrery/scenario/steady/energy_metrics.h"
 #include "orrery/scenario/steady/layer_labels.h"
+#include "orrery/scenario/steady/plant_metrics.h"
 #include "orrery/scenario/steady/steady_load.h"
 #include "orrery/scenario/steady/step_trace.h"
 #include "orrery/step/step_model.h"
@@ -75,6 +79,9 @@ struct SteadyCase {
   const KernelModel& kernels;
   const StepPowerConstants& power;
   const CoreChip* chip = nullptr;  // where the GPU is a chip of cores
+  std::optional<GpuPrice> price;   // absent: the cost is not asked for
+  // Absent: neither the plant nor the electricity of owned GPUs is asked for.
+  std::optional<PlantAccount> plant;
 };
 
 // Chips of cores are predicted by physics as a whole.
@@ -142,6 +149,25 @@ void add_kv_cache_size(const SteadyCase& c, std::int64_t length, Point& p) {
                                    static_cast<double>(blocks) / static_cast<double>(needed)));
 }
 
+// The boards of the GPUs while the requests are computed. NoData: nobody states their power.
+Boards running_boards(const SteadyCase& c, const ClosedFormResult& r) {
+  const Deployment& d = c.served.deployment;
+  if (c.chip != nullptr || !d.gpu.power)
+    throw NoData(fmt::format("energy: no power of the boards of {} is known", d.gpu.id));
+  return {step_power(c.power, d.gpu, d.engine.id, work_of_wave(r, c.load.osl)),
+          static_cast<double>(c.served.plan.devices()), 0};
+}
+
+// The plant and the costs.
+void add_accounts(const SteadyCase& c, const ClosedFormResult& r, Point& p) {
+  const Boards boards = c.plant ? running_boards(c, r) : Boards();
+  if (c.plant && c.scenario.plant.asked()) add_plant_metrics(*c.plant, boards, c.load.osl, r, p);
+  if (!c.price) return;
+  const Estimate<Usd> hour = c.plant ? c.plant->with_electricity(*c.price, boards)
+                                     : c.price->hour.scaled(c.served.plan.devices());
+  add_cost_metrics(hour, c.load.osl, r, p);
+}
+
 void answer_time(const SteadyCase& c, std::int64_t capacity, const RunOptions& options, Point& p) {
   const SteadyQuestion& w = c.load;
   const ParallelPlan& plan = c.served.plan;
@@ -163,6 +189,7 @@ void answer_time(const SteadyCase& c, std::int64_t capacity, const RunOptions& o
     const Deployment& d = c.served.deployment;
     add_energy_metrics(c.power, d.gpu, d.engine.id, plan.devices(), w.osl, r, p);
   }
+  add_accounts(c, r, p);
   if (!options.breakdown) return;
   const std::vector<std::string> layers = layer_labels(c.served.model.layers);
   add_terms(p, "prefill", r.prefill_step, layers);
@@ -186,7 +213,8 @@ void answer_time(const SteadyCase& c, std::int64_t capacity, const RunOptions& o
 void answer_case(const SteadyCase& c, const RunOptions& options, Point& p) {
   const Architecture& model = c.served.model;
   check_load(c.load, model);
-  p.notes = c.served.deployment.notes;
+  p.notes.insert(p.notes.begin(), c.served.deployment.notes.begin(),
+                 c.served.deployment.notes.end());
   const int kv_heads = c.scenario.model_overrides.kv_heads;
   if (kv_heads > 0)
     p.notes.push_back(fmt::format("a variant of the model with {} KV heads", kv_heads));
@@ -222,7 +250,12 @@ void answer_steady(Facts& facts, const Scenario& scenario, const RunOptions& opt
   const auto served = served_model_of(facts, scenario);
   const CoreChip* chip = facts.chip(served->deployment.gpu.id);
   const Deployment& d = served->deployment;
-  answer_case({scenario, load, *served, facts.kernels(d.gpu, d.classes), facts.step_power(), chip},
+  const auto price = gpu_price(facts, scenario.cost, d.gpu, p.notes);
+  std::optional<PlantAccount> plant;
+  if (scenario.plant.asked() || (price && price->electricity))
+    plant.emplace(facts, scenario.plant, d.gpu, scenario.hardware.node, p.notes);
+  answer_case({scenario, load, *served, facts.kernels(d.gpu, d.classes), facts.step_power(), chip,
+               price, plant},
               options, p);
   if (options.bounds) bound_requests(*served, load, p);
 }

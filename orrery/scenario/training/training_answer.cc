@@ -13,6 +13,7 @@
 #include "orrery/network/collectives/make_network.h"
 #include "orrery/scenario/answer/bound_rows.h"
 #include "orrery/scenario/bounds/physical_bounds.h"
+#include "orrery/scenario/setup/plant_account.h"
 #include "orrery/scenario/training/calibration_runs.h"
 #include "orrery/scenario/training/training_breakdown.h"
 #include "orrery/scenario/training/training_chance.h"
@@ -240,9 +241,24 @@ TrainingCalibration TrainingAnswerer::calibration_of(
   return c;
 }
 
+std::optional<Estimate<Usd>> TrainingAnswerer::price_of_hour(
+    std::int64_t gpus, const std::optional<Estimate<Watts>>& power, Point& p) const {
+  if (setting_.price == nullptr) return std::nullopt;
+  const GpuPrice& price = *setting_.price;
+  if (!price.electricity) return price.hour.scaled(real(gpus));
+  if (!power) {
+    p.notes.push_back(
+        "the costs are without the electricity of the GPUs, whose power is not known");
+    return price.hour.scaled(real(gpus));
+  }
+  const PlantAccount plant(facts_, {}, setting_.gpu, setting_.node, p.notes);
+  return plant.with_electricity(price, {*power, real(gpus), 0});
+}
+
 void TrainingAnswerer::add_run(std::optional<double> steps, const IterationTime& t,
                                const Estimate<Seconds>& iteration, std::int64_t gpus,
-                               const std::optional<Estimate<Watts>>& power, Point& p) const {
+                               const std::optional<Estimate<Watts>>& power,
+                               const std::optional<Estimate<Usd>>& hour, Point& p) const {
   double iterations = steps.value_or(0);  // evaluations count by their time
   if (steps && question_.eval_interval > 0) {
     const double passes = static_cast<double>(question_.eval_iterations);
@@ -272,8 +288,7 @@ void TrainingAnswerer::add_run(std::optional<double> steps, const IterationTime&
           std::hypot(power->own, of_gpus.own), std::max(power->origin, of_gpus.origin)};
       p.metrics.push_back(metric("energy", "MWh", energy, 3.6e9));
     }
-    if (question_.gpu_hour_price > 0)
-      p.metrics.push_back(metric("cost", "", of_gpus.scaled(question_.gpu_hour_price), 3600));
+    if (hour) p.metrics.push_back(metric("cost", "USD", cost_of(*hour, run), 1));
   }
   if (chance) add_chance(*question_.chance, *chance, iteration, iterations, p);
 }
@@ -371,7 +386,9 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   p.metrics.push_back(
       exact_metric("trained_parameters", "M", trained_parameters(setting_.model, job) / 1e6));
   const std::optional<double> steps = run_steps(question_, job);
-  add_run(steps, t, whole, job.plan.devices(), power, p);
+  const std::optional<Estimate<Usd>> hour = price_of_hour(job.plan.devices(), power, p);
+  if (hour) p.metrics.push_back(metric("cost_per_hour", "USD", *hour, 1));
+  add_run(steps, t, whole, job.plan.devices(), power, hour, p);
   if (steps) p.metrics.push_back(exact_metric("total_flops", "EFLOP", flops * *steps / 1e18));
   std::optional<int> stage;
   if (question_.rank) {

@@ -6,8 +6,8 @@
 // expert_exposed, data_exposed, data_communication, data_overlap, port_contention; attention_block,
 // attention_core, mlp_block and layer (one layer's forward and backward pass of a micro-batch),
 // mlp_of_peak, mlp_flops, layer_flops; optimizer, memory, activations, fits (a probability),
-// trained_parameters; with tokens: time_to_train, gpu_hours, energy, total_flops, evaluation and
-// cost where asked; of several sizes: scaling_efficiency.
+// trained_parameters; with a length of the run: time_to_train, gpu_hours, energy, total_flops, evaluation;
+// with a price: cost_per_hour, cost; of several sizes: scaling_efficiency.
 #pragma once
 
 #include <memory>
@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "orrery/energy/account/price_book.h"
 #include "orrery/hardware/catalog.h"
 #include "orrery/hardware/cluster.h"
 #include "orrery/memory/training_memory.h"
@@ -36,10 +37,11 @@ struct TrainingSetting {
   const Gpu& gpu;
   std::string node;  // empty: the GPU's usual one
   const KernelModel& kernels;
-  bool breakdown = true;  // fill Point::kernels
-  bool timeline = false;  // fill Point::timeline, event by event
-  bool bounds = false;    // fill Point::bounds
-  bool chakra = false;    // fill Point::chakra, event by event
+  bool breakdown = true;            // fill Point::kernels
+  bool timeline = false;            // fill Point::timeline, event by event
+  bool bounds = false;              // fill Point::bounds
+  bool chakra = false;              // fill Point::chakra, event by event
+  const GpuPrice* price = nullptr;  // null: the cost is not asked for
 };
 
 // Fills `point`, its `at` first. Infeasible: the layout breaks a rule of the job, the model or the
@@ -88,9 +90,15 @@ class TrainingAnswerer {
   // `chance` in the question these are the means over its draws, failures and checkpoints included,
   // and its own metrics follow. `steps`: none if the question has no run. `power`: of a GPU's board
   // during an iteration, from which the energy of the run follows.
+  // `hour`: the price of an hour of all GPUs.
   void add_run(std::optional<double> steps, const IterationTime& time,
                const Estimate<Seconds>& iteration, std::int64_t gpus,
-               const std::optional<Estimate<Watts>>& power, Point& point) const;
+               const std::optional<Estimate<Watts>>& power,
+               const std::optional<Estimate<Usd>>& hour, Point& point) const;
+  // The price of an hour of all GPUs, with the electricity of owned ones; nothing: not asked for.
+  std::optional<Estimate<Usd>> price_of_hour(std::int64_t gpus,
+                                             const std::optional<Estimate<Watts>>& power,
+                                             Point& point) const;
 
   Facts& facts_;
   const TrainingQuestion& question_;

@@ -141,7 +141,7 @@ TEST(TrainingQuestion, EvaluationsAndPrice) {
   };
   const auto value = [](const Point& p, const char* name) { return p.find(name)->value; };
   const Point plain = ask("");
-  const Point run = ask(", eval_interval: 100, eval_iterations: 20, gpu_hour_price: 2.5");
+  const Point run = ask(", eval_interval: 100, eval_iterations: 20}, cost: {price: 2.5");
   const double iteration = value(run, "iteration_time"), evaluation = value(run, "evaluation");
   EXPECT_GT(evaluation, 20 * 0.25 * iteration);
   EXPECT_LT(evaluation, 20 * 0.40 * iteration);
@@ -150,9 +150,12 @@ TEST(TrainingQuestion, EvaluationsAndPrice) {
               762 * evaluation, 1);
   EXPECT_NEAR(value(run, "cost"), 2.5 * value(run, "gpu_hours"), 1e-6 * value(run, "cost"));
   EXPECT_EQ(plain.find("cost"), nullptr);
-  EXPECT_THROW(answer_of("{model: llama-3-8b, hardware: {gpu: h100-sxm}, training: {gpus: 8, "
-                         "gpu_hour_price: 2}}"),
-               InputError);
+  const Point no_run = answer_of(
+                           "{model: llama-3-8b, hardware: {gpu: h100-sxm}, training: {gpus: 8, "
+                           "global_batch: 64}, cost: {price: 2}}")
+                           .points.at(0);
+  EXPECT_EQ(value(no_run, "cost_per_hour"), 16);
+  EXPECT_EQ(no_run.find("cost"), nullptr);
 }
 
 // Failures lengthen the run, and its GPUs are paid for meanwhile: the time, the hours and the cost
@@ -161,7 +164,7 @@ TEST(TrainingQuestion, FailuresAreInTheTimeAndTheCost) {
   const auto ask = [](const std::string& chance) {
     return answer_of(
                "{model: llama-3-8b, hardware: {gpu: h100-sxm}, training: {stack: fsdp, gpus: "
-               "64, global_batch: 64, tokens: 1e11, gpu_hour_price: 2}" +
+               "64, global_batch: 64, tokens: 1e11}, cost: {price: 2}" +
                chance + "}")
         .points.at(0);
   };

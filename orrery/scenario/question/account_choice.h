@@ -1,0 +1,48 @@
+// The money and the plant of a scenario: a price, or where a price is looked up, what is counted as
+// power, and the emissions of the electricity.
+//
+//   cost: {price: 2.50}                          # USD for an hour of one GPU
+//   cost: {tier: spot, provider: Nebius}         # by catalog/prices
+//   cost: {tier: owned, price_book: mine.yaml}   # by a book of one's own (price_book.h)
+//   energy: {scope: facility, pue: 1.25, carbon: DEU, embodied: true}
+//
+// Without these the answer has no costs, and the power of the GPUs' boards alone.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "orrery/base/fields.h"
+
+namespace orrery {
+
+struct CostChoice {
+  std::optional<double> price;  // USD
+  std::string tier;             // of price_tier_names(); empty: none is looked up
+  std::string provider;         // empty: all
+  std::string price_book;       // path; empty: catalog/prices
+
+  bool asked() const { return price || !tier.empty(); }
+};
+
+void declare(Fields& fields, CostChoice& cost);
+
+struct PlantChoice {
+  // "gpu", "node" or "facility"; empty: the boards of GPUs, or the facility where emissions are
+  // asked for.
+  std::string scope;
+  std::optional<double> pue;  // absent: the average of data centres
+  std::string carbon;         // as CarbonFacts::intensity reads it; empty: not asked
+  bool embodied = false;      // count what it took to make the boards, too
+
+  bool asked() const { return !scope.empty() || pue || !carbon.empty(); }
+  // The scope with its default.
+  std::string counted() const {
+    return !scope.empty() ? scope : carbon.empty() ? "gpu" : "facility";
+  }
+};
+
+// `cost`: whose owned GPUs pay for electricity.
+void declare(Fields& fields, PlantChoice& plant, const CostChoice& cost);
+
+}  // namespace orrery

@@ -1,0 +1,37 @@
+// The price of a simulated fleet, and the cost of its time, its tokens and its requests.
+#pragma once
+
+#include <vector>
+
+#include "orrery/energy/account/money.h"
+#include "orrery/scenario/answer/answer.h"
+#include "orrery/serving/cluster/simulation.h"
+
+namespace orrery {
+
+// The price of the engines of each pool. Not asked for: no pools.
+struct FleetPrice {
+  std::vector<Usd> engine_hour;  // an engine of each pool, all of its GPUs, for an hour
+  double error = 0;              // of the price of all engines: deviation of the logarithm
+
+  bool asked() const { return !engine_hour.empty(); }
+};
+
+// `hours`: an engine of each pool for an hour, with its error; `engines`: their numbers. The errors
+// of the prices are one market's: they add up.
+FleetPrice fleet_price(const std::vector<Estimate<Usd>>& hours,
+                       const std::vector<std::int64_t>& engines);
+
+// Tokens and requests of a stretch of time.
+struct Served {
+  Seconds time;
+  double input = 0, output = 0, requests = 0;
+};
+
+// Adds what the fleet costs: until the end of the simulation, every engine that is not off, busy or
+// idle; for an hour on average; and for the tokens and requests of the counted part of the time at
+// this average.
+void add_cost_metrics(const FleetPrice& price, const SimulationResult& result, const Served& served,
+                      std::vector<Metric>& metrics);
+
+}  // namespace orrery

@@ -1,0 +1,54 @@
+// The plant of a deployment: its power beyond the boards of the GPUs, its electricity's price and
+// emissions.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "orrery/energy/account/carbon.h"
+#include "orrery/energy/account/money.h"
+#include "orrery/energy/account/plant.h"
+#include "orrery/energy/account/price_book.h"
+#include "orrery/scenario/question/account_choice.h"
+#include "orrery/scenario/setup/facts.h"
+
+namespace orrery {
+
+class PlantAccount {
+ public:
+  // `node`: empty for the usual one of the GPU. Adds to `notes` what is assumed. InputError: no
+  // such region, a malformed series, or no figure of the emissions that the boards embody.
+  PlantAccount(Facts& facts, const PlantChoice& choice, const Gpu& gpu, const std::string& node,
+               std::vector<std::string>& notes);
+
+  // The scope that is counted: "gpu", "node" or "facility".
+  const std::string& scope() const { return scope_; }
+  bool counts_carbon() const { return carbon_.has_value(); }
+  const std::optional<CarbonIntensity>& carbon() const { return carbon_; }
+
+  // Power of these boards with what the scope counts.
+  Estimate<Watts> power(const Boards& boards) const;
+  // Emissions of an hour of them; REQUIRES counts_carbon().
+  Estimate<Grams> operational_hour(const Boards& boards) const;
+  // Emissions that an hour of the boards' life embodies; zero where it is not asked for.
+  Grams embodied_hour(double gpus) const { return embodied_ * gpus; }
+  // The price of an hour with the electricity of an owned GPU, which the whole facility draws. The
+  // PUE is the choice's, else that of the price book's entry, else the average.
+  Estimate<Usd> with_electricity(const GpuPrice& price, const Boards& boards) const;
+
+ private:
+  Estimate<Watts> at(const std::string& scope, std::optional<double> pue,
+                     const Boards& boards) const;
+
+  std::string scope_;
+  std::optional<double> pue_;
+  std::optional<CarbonIntensity> carbon_;
+  Grams embodied_;  // of an hour of one board
+  Gpu gpu_;
+  NodeType node_;
+  std::shared_ptr<const Plant> plant_;
+};
+
+}  // namespace orrery
