@@ -77,6 +77,7 @@ StackDefaults stack_defaults(const std::vector<TrainingStackProfile>& stacks,
   out.gradients = dtype == "fp16" ? out.fp16_gradients : known->gradients.value_or(out.gradients);
   out.tp_overlap = known->tp_overlap.value_or(out.tp_overlap);
   out.compiled = known->compiled.value_or(out.compiled);
+  out.current_scaling = known->current_scaling.value_or(out.current_scaling);
   out.lora_rank = known->lora_rank.value_or(out.lora_rank);
   out.zero_stage = out.zero.value_or(stack->zero);
   out.sequence_parallel = stack->sequence_parallel;

@@ -294,7 +294,9 @@ TrainingPrecision training_precision(std::string_view dtype, const StackDefaults
     p.compute = p.activations = Dtype::kFp16;
   } else if (dtype == "fp8" || dtype == "mxfp8") {
     p.compute = Dtype::kFp8;
-    p.recipe = dtype == "fp8" ? Fp8Recipe::kTensor : Fp8Recipe::kMx;
+    p.recipe = dtype == "mxfp8"        ? Fp8Recipe::kMx
+               : stack.current_scaling ? Fp8Recipe::kCurrent
+                                       : Fp8Recipe::kTensor;
   } else if (dtype == "nvfp4") {
     p.compute = Dtype::kFp4;
   } else if (dtype != "bf16") {

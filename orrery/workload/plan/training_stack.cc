@@ -54,6 +54,7 @@ void declare(Fields& f, StackRecipe& r) {
   f.add("compiled", r.compiled, "torch.compile, or a stack without eager kernels");
   f.add("fused_cross_entropy", r.fused_cross_entropy, "loss without a copy of the logits");
   f.add("tp_overlap", r.tp_overlap, "tensor-parallel communication overlaps with products");
+  f.add("current_scaling", r.current_scaling, "fp8 operands are scaled by their own largest value");
   f.add("dp_overlap", r.dp_overlap, "data-parallel communication overlaps with passes");
   f.add_enum("recompute", r.recompute, {"none", "selective", "full"},
              "activations that are recomputed");
@@ -72,6 +73,7 @@ StackFramework read_framework(const Node& node) {
   f.add("gradients", w.gradients, "as in recipe");
   f.add("tp_overlap", w.tp_overlap, "as in recipe");
   f.add("compiled", w.compiled, "as in recipe");
+  f.add("current_scaling", w.current_scaling, "as in recipe");
   f.add("lora_rank", w.lora_rank, "as in recipe").range(1, 65536);
   f.read(node);
   return w;
