@@ -166,6 +166,7 @@ void IterationModel::visit(const TrainingJob& job, const StackTraits& stack, int
     if (op.fusible && stack.fused) continue;
     if (op.accumulates && stack.fused_accumulation) continue;
     if (op.between_experts && stack.fused_experts) continue;
+    if (op.pads && !stack.padded_experts) continue;
     if (op.transposed > Bytes(0) && !transposes_operands(job.precision, cluster_.gpu().sm_version))
       op = without_transpose(op);
     if (op.experts > 1 && (stack.grouped_experts || stack.fused_experts)) op = one_for_all(op);

@@ -147,6 +147,15 @@ bool overlaps_experts(std::string_view source, std::string_view model, std::stri
   return model.starts_with("kimi") && gpu.starts_with("gb300") && version >= "26.08";
 }
 
+bool has_hybrid_ep(std::string_view source, std::string_view model, std::string_view gpu,
+                   std::string_view version) {
+  // Its presets of 2026 for racks (configs/qwen, deepseek, kimi and nemotronh). In one node and on
+  // InfiniBand kFlex is DeepEP.
+  if (source != "megatron-bridge" || version < "26.02" || !gpu.starts_with("gb")) return false;
+  return model.starts_with("qwen3-") || model.starts_with("deepseek-v3") ||
+         model.starts_with("kimi") || model.starts_with("nemotron-3-nano");
+}
+
 StatedNode stated_node(const Catalog& catalog, const Gpu& gpu, std::string_view interconnect,
                        int gpus_per_node, int gpus) {
   StatedNode out;

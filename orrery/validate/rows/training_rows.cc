@@ -97,6 +97,8 @@ void set_plan(TrainingRow& row, const RowCells& get) {
              overlaps_experts(row.source, row.model_id, row.gpu, row.dtype, row.version)) {
     p.dispatcher = ExpertDispatcher::kFlex;
     p.ep_overlap = row.fused_experts = true;
+  } else if (p.ep > 1 && has_hybrid_ep(row.source, row.model_id, row.gpu, row.version)) {
+    p.dispatcher = ExpertDispatcher::kFlex;
   } else if (p.ep > 1) {
     undeclared("dispatcher");
   }

@@ -20,6 +20,8 @@ void declare(Fields& f, StackTraits& t) {
         "backward, tensor-parallel communication overlaps with the product of the other gradient");
   f.add("whole_sends", t.whole_sends, "each tensor-parallel rank sends the whole residual stream");
   f.add("grouped_experts", t.grouped_experts, "one kernel computes all experts of a rank");
+  f.add("padded_experts", t.padded_experts,
+        "tokens of experts in narrow formats are copied to multiples of a block");
   f.add("bucket", t.bucket, "parameters of a bucket of gradients or weights; 0: a layer")
       .range(0, 1e12);
   f.add("bucket_of_rank", t.bucket_of_rank,

@@ -135,6 +135,11 @@ void TrainingPasses::route_tokens(const MoeExperts& m, const MoeExperts& e, cons
   const bool flex = plan_.ep > 1 && plan_.dispatcher == ExpertDispatcher::kFlex;
   if (!flex) moved(real(own), copies), moved(copies, real(own));
   if (plan_.ep > 1) moved(received, received), moved(received, received);
+  // Experts that are filled up to a capacity have equal numbers, and kFlex fills up on the way.
+  if (flex || job_.capacity_factor > 0 || !properties(e.format).quantises_activation) return;
+  const std::size_t before = ops_.size();
+  moved(received, received), moved(received, received);
+  for (std::size_t i = before; i < ops_.size(); ++i) ops_[i].pads = true;
 }
 
 // The experts of a rank one after the other, each two products and the activation between them

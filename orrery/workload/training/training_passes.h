@@ -82,6 +82,7 @@ class TrainingPasses {
   void magnitudes(std::int64_t in, std::int64_t out, double times, const Elementwise& scale);
 
   // training_head.cc
+  void embedding_gradient(const ProgramOp& op);
   void head();
 
   const Architecture& model_;

@@ -82,6 +82,8 @@ struct TrainingOp {
   int experts = 1;
   // Distance between neighbouring ranks of a collective, in multiples of its group's distance.
   int apart = 1;
+  // True for copies that fill up the tokens of experts (StackTraits::padded_experts).
+  bool pads = false;
   // Bytes that a cast writes for the transposed copy of its tensor. GPUs whose products take fp8
   // operands in any layout need none (transposes_operands).
   Bytes transposed{};
