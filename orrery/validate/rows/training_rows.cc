@@ -203,8 +203,9 @@ std::string why_distrusted(const TrainingRow& row, const RowCells& get) {
     return "faster than an RTX A6000 can be: probably an RTX 6000 Ada";
   if (row.source == "megatron-bridge" && row.model_id == "qwen3-30b-a3b" && row.gpu == "h100-sxm")
     return "changes between releases at one mapping";
-  // Ten sequences of 8,192 tokens keep some 700 GB of activations in 48 layers. The authors' report of
-  // such a run (pytorch.org/blog, MXFP8 Training for MoEs) has one sequence and full recomputation.
+  // Ten sequences of 8,192 tokens keep some 700 GB of activations in 48 layers. The authors' report
+  // of such a run (pytorch.org/blog, MXFP8 Training for MoEs) has one sequence and full
+  // recomputation.
   if (row.source == "torchtitan" && row.model_id == "llama-4-scout" &&
       row.job.recompute == Recompute::kNone)
     return "its batch does not fit the memory without recomputation";

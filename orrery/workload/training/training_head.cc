@@ -2,9 +2,9 @@
 
 namespace orrery {
 
-// The gradient of the embedding is a matrix like the weight (PyTorch's embedding_dense_backward): it
-// is filled with zeros, the rows of the tokens are added to it, and it is added to the gradients of
-// earlier micro-batches.
+// The gradient of the embedding is a matrix like the weight (PyTorch's embedding_dense_backward).
+// It is filled with zeros, the rows of the tokens are added to it, and it is added to the gradients
+// of earlier micro-batches.
 void TrainingPasses::embedding_gradient(const ProgramOp& op) {
   put(op.op, 2 * op.count, op, Pass::kBackwardWeight, Cost::kElementwise);
   const std::int64_t shard = (std::int64_t{model_.vocab} + plan_.tp - 1) / plan_.tp;
