@@ -17,7 +17,7 @@ double operand_bytes(const TrainingPrecision& p) {
   switch (p.compute) {
     case Dtype::kFp8:
       // Blocks of 128 elements have an fp32 scale, mx blocks of 32 elements a scale of one byte.
-      return p.recipe == Fp8Recipe::kTensor ? 1 : 1 + 1.0 / 32;
+      return p.recipe == Fp8Recipe::kBlock || p.recipe == Fp8Recipe::kMx ? 1 + 1.0 / 32 : 1;
     case Dtype::kFp4:
       return 0.5 + 1.0 / 16;
     default:

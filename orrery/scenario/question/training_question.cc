@@ -146,9 +146,12 @@ void declare_plan(Fields& f, TrainingQuestion& q) {
 void declare_formats(Fields& f, TrainingPrecision& p) {
   f.add("compute", p.compute,
         "number format of the large products: bf16, fp16, fp8, fp4, tf32, fp32");
-  f.add_enum("fp8_recipe", p.recipe, {"tensor", "block", "mx"}, "how fp8 operands are scaled")
+  f.add_enum(
+       "fp8_recipe", p.recipe, {"tensor", "block", "mx", "current"},
+       "how fp8 operands are scaled: a tensor by the largest values of earlier steps, blocks, "
+       "mx blocks, a tensor by its own largest value")
       .spelled("delayed", "tensor")
-      .spelled("tensorwise", "tensor")
+      .spelled("tensorwise", "current")
       .spelled("blockwise", "block")
       .spelled("mxfp8", "mx")
       .needs("training.compute fp8", [&p] { return p.compute == Dtype::kFp8; });

@@ -12,8 +12,8 @@ constexpr double kOutlier = 0.5;  // logarithmic error from which on the tail is
 constexpr double kSmooth = 0.01;  // error below which the sum is quadratic
 constexpr double kStep = 0.02;    // of a constant's logarithm, for numerical derivatives
 constexpr double kFloor = 1e-3;   // least value of constants that may be zero
-constexpr int kIterations = 12, kHalvings = 6;
-constexpr double kSettled = 1e-3;  // relative fall of the sum at which a fit ends
+constexpr int kIterations = 40, kHalvings = 6;
+constexpr double kSettled = 1e-4;  // relative fall of the sum at which a fit ends
 
 using C = TrainingConstant;
 

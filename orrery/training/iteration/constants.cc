@@ -46,7 +46,7 @@ constexpr std::array<TrainingConstantProperties, kTrainingConstants> kFacts = {{
 }};
 
 std::string_view format_of(const TrainingPrecision& precision) {
-  constexpr std::array<std::string_view, 3> kFp8 = {"fp8", "fp8_block", "mxfp8"};
+  constexpr std::array<std::string_view, 4> kFp8 = {"fp8", "fp8_block", "mxfp8", "fp8"};
   if (precision.compute == Dtype::kFp8) return kFp8[static_cast<std::size_t>(precision.recipe)];
   if (precision.compute == Dtype::kFp4) return "nvfp4";
   return to_text(precision.compute);

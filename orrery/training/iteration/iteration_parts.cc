@@ -166,6 +166,9 @@ void IterationModel::visit(const TrainingJob& job, const StackTraits& stack, int
     if (op.fusible && stack.fused) continue;
     if (op.accumulates && stack.fused_accumulation) continue;
     if (op.between_experts && stack.fused_experts) continue;
+    if (op.pads && !stack.padded_experts) continue;
+    if (op.transposed > Bytes(0) && !transposes_operands(job.precision, cluster_.gpu().sm_version))
+      op = without_transpose(op);
     if (op.experts > 1 && (stack.grouped_experts || stack.fused_experts)) op = one_for_all(op);
     const auto* c = std::get_if<Collective>(&op.op);
     if (op.pass != TrainingPass::kRecompute) {
@@ -241,12 +244,13 @@ ChunkParts IterationModel::chunk(const TrainingJob& job, const StackTraits& stac
           own_squared[at(op.cost)] += std::pow(time.value() * call.own, 2);
           whole.origin = std::max(whole.origin, call.origin);
         });
-  // Elementwise kernels move their tensors at the bandwidth of the memory at best.
-  for (std::size_t pass = 0; pass < kTrainingPasses; ++pass) {
-    const std::size_t cost = at(TrainingCost::kElementwise);
-    if (parts.time[cost][pass] > Seconds(0))
-      parts.of_peak[cost][pass] =
-          std::max(parts.of_peak[cost][pass], moved[cost][pass] / parts.time[cost][pass]);
+  // Elementwise kernels and casts move their tensors at the bandwidth of the memory at best.
+  for (const std::size_t cost : {at(TrainingCost::kElementwise), at(TrainingCost::kCasts)}) {
+    for (std::size_t pass = 0; pass < kTrainingPasses; ++pass) {
+      if (parts.time[cost][pass] > Seconds(0))
+        parts.of_peak[cost][pass] =
+            std::max(parts.of_peak[cost][pass], moved[cost][pass] / parts.time[cost][pass]);
+    }
   }
   // All stages run the same kernels, so their errors are added and not their squares.
   for (std::size_t k = 0; k < kTrainingCosts; ++k) whole.own[k] += std::sqrt(own_squared[k]);

@@ -77,6 +77,7 @@ StackDefaults stack_defaults(const std::vector<TrainingStackProfile>& stacks,
   out.gradients = dtype == "fp16" ? out.fp16_gradients : known->gradients.value_or(out.gradients);
   out.tp_overlap = known->tp_overlap.value_or(out.tp_overlap);
   out.compiled = known->compiled.value_or(out.compiled);
+  out.current_scaling = known->current_scaling.value_or(out.current_scaling);
   out.lora_rank = known->lora_rank.value_or(out.lora_rank);
   out.zero_stage = out.zero.value_or(stack->zero);
   out.sequence_parallel = stack->sequence_parallel;
@@ -144,6 +145,15 @@ bool overlaps_experts(std::string_view source, std::string_view model, std::stri
     return version >= (rack ? "26.06" : "26.06.01");
   if (model.starts_with("gpt-oss")) return version >= "26.06";
   return model.starts_with("kimi") && gpu.starts_with("gb300") && version >= "26.08";
+}
+
+bool has_hybrid_ep(std::string_view source, std::string_view model, std::string_view gpu,
+                   std::string_view version) {
+  // Its presets of 2026 for racks (configs/qwen, deepseek, kimi and nemotronh). In one node and on
+  // InfiniBand kFlex is DeepEP.
+  if (source != "megatron-bridge" || version < "26.02" || !gpu.starts_with("gb")) return false;
+  return model.starts_with("qwen3-") || model.starts_with("deepseek-v3") ||
+         model.starts_with("kimi") || model.starts_with("nemotron-3-nano");
 }
 
 StatedNode stated_node(const Catalog& catalog, const Gpu& gpu, std::string_view interconnect,

@@ -55,6 +55,11 @@ std::optional<StatedExperts> stated_experts(std::string_view source, std::string
 bool overlaps_experts(std::string_view source, std::string_view model, std::string_view gpu,
                       std::string_view dtype, std::string_view version);
 
+// Whether the recipe of a release of Megatron Bridge moves the tokens of a mixture by HybridEP
+// (moe_flex_dispatcher_backend of its performance configurations).
+bool has_hybrid_ep(std::string_view source, std::string_view model, std::string_view gpu,
+                   std::string_view version);
+
 struct StatedNode {
   NodeType node;
   bool network_stated = false;  // false: the node's own default

@@ -30,6 +30,10 @@ struct StackTraits {
   // The kernel of all experts includes the activation and the casts between its two products
   // (TransformerEngine's fused grouped MLP in CuTe DSL: mxfp8 on Blackwell).
   bool fused_experts = false;
+  // Tokens are copied before the products of experts in narrow formats, so that each expert's
+  // number is a multiple of the blocks that the format scales, and copied back after them (Megatron
+  // Core's TEGroupedMLP: fp8_padding, fp8_unpadding).
+  bool padded_experts = false;
   // Parameters of a bucket: gradients are reduced, and weights that are updated in shards are
   // gathered, bucket by bucket. A bucket has at least `bucket` parameters and at least
   // `bucket_of_rank` parameters for each data-parallel rank. Both 0: one layer at a time (FSDP).

@@ -336,7 +336,7 @@ std::string_view to_text(ContextMethod method) {
   return kNames[static_cast<std::size_t>(method)];
 }
 std::string_view to_text(Fp8Recipe recipe) {
-  constexpr std::array<std::string_view, 3> kNames = {"tensor", "block", "mx"};
+  constexpr std::array<std::string_view, 4> kNames = {"tensor", "block", "mx", "current"};
   return kNames[static_cast<std::size_t>(recipe)];
 }
 

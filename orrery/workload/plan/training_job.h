@@ -122,8 +122,10 @@ struct TrainingPlan {
   bool operator==(const TrainingPlan&) const = default;
 };
 
-// How fp8 operands are scaled.
-enum class Fp8Recipe { kTensor, kBlock, kMx };
+// How fp8 operands are scaled: by one factor for a tensor, from the largest values of earlier steps
+// (kTensor, delayed scaling) or from its own (kCurrent, which reads the tensor once more), or by a
+// factor for each block (kBlock: 128 elements, kMx: 32).
+enum class Fp8Recipe { kTensor, kBlock, kMx, kCurrent };
 
 struct TrainingPrecision {
   // Format of the large products: fp32, tf32, fp16, bf16, fp8, fp4 (nvfp4). LM head, router,

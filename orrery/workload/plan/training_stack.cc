@@ -20,6 +20,8 @@ void declare(Fields& f, StackTraits& t) {
         "backward, tensor-parallel communication overlaps with the product of the other gradient");
   f.add("whole_sends", t.whole_sends, "each tensor-parallel rank sends the whole residual stream");
   f.add("grouped_experts", t.grouped_experts, "one kernel computes all experts of a rank");
+  f.add("padded_experts", t.padded_experts,
+        "tokens of experts in narrow formats are copied to multiples of a block");
   f.add("bucket", t.bucket, "parameters of a bucket of gradients or weights; 0: a layer")
       .range(0, 1e12);
   f.add("bucket_of_rank", t.bucket_of_rank,
@@ -54,6 +56,7 @@ void declare(Fields& f, StackRecipe& r) {
   f.add("compiled", r.compiled, "torch.compile, or a stack without eager kernels");
   f.add("fused_cross_entropy", r.fused_cross_entropy, "loss without a copy of the logits");
   f.add("tp_overlap", r.tp_overlap, "tensor-parallel communication overlaps with products");
+  f.add("current_scaling", r.current_scaling, "fp8 operands are scaled by their own largest value");
   f.add("dp_overlap", r.dp_overlap, "data-parallel communication overlaps with passes");
   f.add_enum("recompute", r.recompute, {"none", "selective", "full"},
              "activations that are recomputed");
@@ -72,6 +75,7 @@ StackFramework read_framework(const Node& node) {
   f.add("gradients", w.gradients, "as in recipe");
   f.add("tp_overlap", w.tp_overlap, "as in recipe");
   f.add("compiled", w.compiled, "as in recipe");
+  f.add("current_scaling", w.current_scaling, "as in recipe");
   f.add("lora_rank", w.lora_rank, "as in recipe").range(1, 65536);
   f.read(node);
   return w;

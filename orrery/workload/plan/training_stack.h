@@ -83,6 +83,7 @@ struct StackRecipe {
   bool compiled = false;
   bool fused_cross_entropy = false;
   bool tp_overlap = false;
+  bool current_scaling = false;  // Fp8Recipe::kCurrent in jobs of fp8, not kTensor
   bool dp_overlap = true;
   Recompute recompute = Recompute::kNone;
   int lora_rank = 8;
@@ -101,7 +102,7 @@ struct StackFramework {
   std::string name;  // a part of the table's text
   // Settings in which this framework differs from StackRecipe.
   std::optional<Dtype> gradients;
-  std::optional<bool> tp_overlap, compiled;
+  std::optional<bool> tp_overlap, compiled, current_scaling;
   std::optional<int> lora_rank;
 };
 

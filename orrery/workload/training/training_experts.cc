@@ -135,6 +135,11 @@ void TrainingPasses::route_tokens(const MoeExperts& m, const MoeExperts& e, cons
   const bool flex = plan_.ep > 1 && plan_.dispatcher == ExpertDispatcher::kFlex;
   if (!flex) moved(real(own), copies), moved(copies, real(own));
   if (plan_.ep > 1) moved(received, received), moved(received, received);
+  // Experts that are filled up to a capacity have equal numbers, and kFlex fills up on the way.
+  if (flex || job_.capacity_factor > 0 || !properties(e.format).quantises_activation) return;
+  const std::size_t before = ops_.size();
+  moved(received, received), moved(received, received);
+  for (std::size_t i = before; i < ops_.size(); ++i) ops_[i].pads = true;
 }
 
 // The experts of a rank one after the other, each two products and the activation between them
@@ -218,16 +223,16 @@ void TrainingPasses::routed(const MoeExperts& m, const ProgramOp& op) {
   for (const Gemm& g : products) {
     const FormatProperties& f = properties(g.format);
     if (!f.quantises_activation) continue;
-    const double narrow = f.activation.value();
     // Between the two products: the second's input, and the first's gradient of its output.
     const bool second = &g == &products[1];
-    cast(tokens * real(g.k), 2, narrow, op.count * (1 + again(op)), op, Pass::kForward);
-    ops_.back().between_experts = second;
-    cast(tokens * real(g.n), 2, 2 * narrow, op.count, op, Pass::kBackwardInput);
+    const std::size_t before = ops_.size();
+    cast_input(tokens * real(g.k), f, op);
+    for (std::size_t i = before; i < ops_.size(); ++i) ops_[i].between_experts = second;
+    cast_operand(tokens * real(g.n), f, !frozen_, op.count, op, Pass::kBackwardInput);
     ops_.back().between_experts = !second;
     if (!job_.precision.fp8_parameters)
-      cast(experts * real(g.n) * real(g.k), 2, 2 * narrow, op.count / real(job_.micro_batches()),
-           op, Pass::kForward);
+      cast_operand(experts * real(g.n) * real(g.k), f, true, op.count / real(job_.micro_batches()),
+                   op, Pass::kForward);
   }
 }
 

@@ -2,6 +2,21 @@
 
 namespace orrery {
 
+// The gradient of the embedding is a matrix like the weight (PyTorch's embedding_dense_backward).
+// It is filled with zeros, the rows of the tokens are added to it, and it is added to the gradients
+// of earlier micro-batches.
+void TrainingPasses::embedding_gradient(const ProgramOp& op) {
+  put(op.op, 2 * op.count, op, Pass::kBackwardWeight, Cost::kElementwise);
+  const std::int64_t shard = (std::int64_t{model_.vocab} + plan_.tp - 1) / plan_.tp;
+  const double weights = real(shard) * real(model_.hidden);
+  const Bytes stored = bytes_per_element(job_.precision.gradients);
+  const bool adds = job_.micro_batches() > 1;
+  put(Elementwise{Elementwise::Kind::kCopy, shard, model_.hidden,
+                  adds ? weights * (element_ + stored) : Bytes(0),
+                  weights * (adds ? element_ + stored : element_)},
+      op.count, op, Pass::kBackwardWeight, Cost::kElementwise);
+}
+
 void TrainingPasses::head() {
   if (!model_.lm_head) return;
   const ProgramOp from{Op{}, 1, "lm_head", Part::kLmHead};

@@ -102,7 +102,7 @@ void TrainingPasses::add(const ProgramOp& op, bool experts) {
   if (const auto* e = std::get_if<Elementwise>(&op.op)) return elementwise(*e, op);
   if (std::holds_alternative<Embedding>(op.op)) {
     put(op.op, op.count, op, Pass::kForward, Cost::kElementwise);
-    if (!frozen_) put(op.op, 2 * op.count, op, Pass::kBackwardWeight, Cost::kElementwise);
+    if (!frozen_) embedding_gradient(op);
     return;
   }
   // Recurrent mixers and their convolutions.

@@ -39,6 +39,9 @@ class TrainingPasses {
   void accumulate(double weights, const ProgramOp& op);
   void cast(double elements, double read, double written, double count, const ProgramOp& op,
             Pass pass);
+  void cast_operand(double elements, const FormatProperties& f, bool transposed, double count,
+                    const ProgramOp& op, Pass pass);
+  void cast_input(double elements, const FormatProperties& f, const ProgramOp& op);
   void casts(const Gemm& g, const ProgramOp& op);
   void elementwise(const Elementwise& e, const ProgramOp& op);
 
@@ -79,6 +82,7 @@ class TrainingPasses {
   void magnitudes(std::int64_t in, std::int64_t out, double times, const Elementwise& scale);
 
   // training_head.cc
+  void embedding_gradient(const ProgramOp& op);
   void head();
 
   const Architecture& model_;

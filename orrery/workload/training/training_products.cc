@@ -75,14 +75,34 @@ void TrainingPasses::casts(const Gemm& g, const ProgramOp& op) {
   }
   const FormatProperties& f = properties(g.format);
   if (!f.quantises_activation) return;
-  // The forward kernel rounds its own input; the transposes and the gradients are cast by kernels
-  // of their own.
-  const double narrow = f.activation.value();
-  const double input = real(g.m) * real(g.k), output = real(g.m) * real(g.n);
-  cast(input, 2, narrow, op.count * (1 + again(op)), op, Pass::kForward);
-  cast(output, 2, frozen_ ? narrow : 2 * narrow, op.count, op, Pass::kBackwardInput);
+  cast_input(real(g.m) * real(g.k), f, op);
+  cast_operand(real(g.m) * real(g.n), f, !frozen_, op.count, op, Pass::kBackwardInput);
   if (!job_.precision.fp8_parameters)
-    cast(weights, 2, 2 * narrow, op.count / real(job_.micro_batches()), op, Pass::kForward);
+    cast_operand(weights, f, true, op.count / real(job_.micro_batches()), op, Pass::kForward);
+}
+
+// A tensor in 16 bits is read and written in narrow ones, once more transposed for the product in
+// which its other dimension is the inner one. A scale from the largest value of the tensor itself
+// (TransformerEngine's Float8CurrentScaling and NVFP4BlockScaling) needs that value first: one more
+// pass over the tensor.
+void TrainingPasses::cast_operand(double elements, const FormatProperties& f, bool transposed,
+                                  double count, const ProgramOp& op, Pass pass) {
+  if (elements <= 0) return;
+  const bool largest =
+      job_.precision.compute == Dtype::kFp4 || job_.precision.recipe == Fp8Recipe::kCurrent;
+  const double narrow = f.activation.value();
+  cast(elements, largest ? 4 : 2, transposed ? 2 * narrow : narrow, count, op, pass);
+  if (transposed) ops_.back().transposed = elements * Bytes(narrow);
+}
+
+// The input of a product. The gradient of the weight reads its transpose, which a forward pass that
+// runs again makes only then.
+void TrainingPasses::cast_input(double elements, const FormatProperties& f, const ProgramOp& op) {
+  const double repeated = again(op);
+  if (repeated > 0 && repeated < 1)
+    cast_operand(elements, f, !frozen_, op.count * (1 - repeated), op, Pass::kForward);
+  if (repeated > 0) cast_operand(elements, f, false, op.count * repeated, op, Pass::kForward);
+  cast_operand(elements, f, !frozen_, op.count * (repeated > 0 ? repeated : 1), op, Pass::kForward);
 }
 
 void TrainingPasses::elementwise(const Elementwise& e, const ProgramOp& op) {

@@ -20,6 +20,20 @@ TrainingOp one_for_all(TrainingOp op) {
   return op;
 }
 
+bool transposes_operands(const TrainingPrecision& precision, int sm) {
+  const bool whole = precision.compute == Dtype::kFp8 && (precision.recipe == Fp8Recipe::kTensor ||
+                                                          precision.recipe == Fp8Recipe::kCurrent);
+  // sm_120 and sm_121 are consumer GPUs.
+  const bool any_layout = sm >= 100 && (sm < 120 || sm >= 130);
+  return !whole || !any_layout;
+}
+
+TrainingOp without_transpose(TrainingOp op) {
+  std::get<Elementwise>(op.op).written -= op.transposed;
+  op.transposed = Bytes(0);
+  return op;
+}
+
 std::vector<TrainingOp> training_ops(const Architecture& model, const TrainingJob& job, int chunk) {
   return TrainingPasses(model, job, chunk).build();
 }

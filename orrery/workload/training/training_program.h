@@ -27,7 +27,8 @@
 //   context parallel        keys and values are exchanged as ContextMethod says, twice in the
 //                         backward pass, and again wherever attention is recomputed
 //   narrow formats          products read 8- or 4-bit operands: casts of inputs and gradients, each
-//                         with its transpose, and casts of weights once per iteration
+//                         with its transpose, and casts of weights once per iteration; a scale
+//                         from the tensor itself takes one more pass over it
 //   LM head and loss        vocabulary-parallel; the loss in fp32 with its three reductions
 //   LoRA                    two thin products for each adapted product; QLoRA first dequantises the
 //                         base weights; DoRA takes the norms of the columns of the adapted weights
@@ -81,6 +82,11 @@ struct TrainingOp {
   int experts = 1;
   // Distance between neighbouring ranks of a collective, in multiples of its group's distance.
   int apart = 1;
+  // True for copies that fill up the tokens of experts (StackTraits::padded_experts).
+  bool pads = false;
+  // Bytes that a cast writes for the transposed copy of its tensor. GPUs whose products take fp8
+  // operands in any layout need none (transposes_operands).
+  Bytes transposed{};
   // True for the ops around the products of experts that a fused kernel includes: the activation,
   // the casts between the two products, biases.
   bool between_experts = false;
@@ -95,6 +101,16 @@ std::vector<TrainingOp> training_ops(const Architecture& model, const TrainingJo
 // expert, so that the inputs of the other experts are not counted as read; they are small next to
 // the weights wherever memory bounds the product. REQUIRES op.experts > 1.
 TrainingOp one_for_all(TrainingOp op);
+
+// Whether products of this precision read operands of the backward pass from transposed copies on
+// a GPU of compute capability `sm` (times ten). Fp8 tensor cores of Ada and Hopper multiply rows by
+// rows alone. Blackwell's for data centres take any layout (TransformerEngine,
+// is_non_tn_fp8_gemm_supported), which helps one scale for a tensor: scales of blocks go along the
+// inner dimension, which differs between the passes.
+bool transposes_operands(const TrainingPrecision& precision, int sm);
+
+// The cast without its transposed copy.
+TrainingOp without_transpose(TrainingOp op);
 
 // FLOPs of the forward and backward pass of a token through the model, by the convention for MFU:
 // three times the products and attention of the forward pass (causal pairs only; of recurrent

@@ -354,6 +354,19 @@ TEST(StackDefaults, BridgeFusesAndOverlapsExpertsSince2606) {
   EXPECT_FALSE(overlaps_experts("torchtitan", "deepseek-v3", "gb300", "mxfp8", "26.08"));
 }
 
+// Presets of 2026 for racks move tokens by HybridEP; gpt-oss's do not.
+TEST(StackDefaults, BridgesRecipesOfRacksHaveHybridEp) {
+  const auto hybrid = [](const char* model, const char* gpu, const char* version) {
+    return has_hybrid_ep("megatron-bridge", model, gpu, version);
+  };
+  EXPECT_TRUE(hybrid("qwen3-235b-a22b", "gb200", "26.02"));
+  EXPECT_TRUE(hybrid("kimi-k2", "gb300", "26.04.01"));
+  EXPECT_FALSE(hybrid("qwen3-235b-a22b", "gb200", "25.11"));
+  EXPECT_FALSE(hybrid("qwen3-235b-a22b", "h100-sxm", "26.04"));
+  EXPECT_FALSE(hybrid("gpt-oss-120b", "gb200", "26.04"));
+  EXPECT_FALSE(has_hybrid_ep("torchtitan", "qwen3-30b-a3b", "gb200", "26.02"));
+}
+
 TEST(TrainingPrecision, FormatsOfTheTables) {
   const StackDefaults llmq = defaults_of("LLMQ (CUDA C++)", "2025", "fp8");
   EXPECT_EQ(training_precision("fp8", llmq).compute, Dtype::kFp8);
