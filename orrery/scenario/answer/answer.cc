@@ -45,6 +45,11 @@ Metric power_metric(const Estimate<Watts>& power, Watts limit) {
   return m;
 }
 
+Estimate<Joules> energy_of(const Estimate<Watts>& power, const Estimate<Seconds>& time) {
+  return {power.value * time.value, std::hypot(power.shared, time.shared),
+          std::hypot(power.own, time.own), std::max(power.origin, time.origin)};
+}
+
 Metric rate_metric(std::string name, std::string unit, double amount,
                    const Estimate<Seconds>& time) {
   auto at = [&](double p) { return amount / time.quantile(p).value(); };

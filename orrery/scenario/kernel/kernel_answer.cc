@@ -22,10 +22,7 @@ std::string substitute(const Op& op, const Gpu& gpu) {
 void add_power(const PowerModel& model, const Op& op, const KernelTime& time, Point& p) {
   const Estimate<Watts> power = model.kernel(op, time);
   p.metrics.push_back(power_metric(power, model.board().limit));
-  const Estimate<Joules> energy = {
-      power.value * time.time.value, std::hypot(power.shared, time.time.shared),
-      std::hypot(power.own, time.time.own), std::max(power.origin, time.time.origin)};
-  p.metrics.push_back(metric("energy", "mJ", energy, 1e-3));
+  p.metrics.push_back(metric("energy", "mJ", energy_of(power, time.time), 1e-3));
 }
 
 Point time_of_kernel(const Op& op, const Gpu& gpu, const KernelModel& model,

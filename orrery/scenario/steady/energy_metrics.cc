@@ -1,8 +1,5 @@
 #include "orrery/scenario/steady/energy_metrics.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "orrery/serving/steps/step_work.h"
 
 namespace orrery {
@@ -25,9 +22,8 @@ void add_energy_metrics(const StepPowerConstants& constants, const Gpu& gpu,
   const bool decodes = osl > 1 && result.decode_step.total.value * real(osl - 1) >
                                       result.prefill_step.total.value * real(result.prefill_steps);
   const Estimate<Seconds>& of_time = decodes ? result.decode_step.total : result.prefill_step.total;
-  const Estimate<Joules> energy{power.value * work.time, std::hypot(power.shared, of_time.shared),
-                                std::hypot(power.own, of_time.own),
-                                std::max(power.origin, of_time.origin)};
+  const Estimate<Joules> energy =
+      energy_of(power, {work.time, of_time.shared, of_time.own, of_time.origin});
   point.metrics.push_back(
       metric("energy_per_token", "J", energy.scaled(gpus / (requests * real(osl))), 1));
   point.metrics.push_back(metric("energy_per_request", "J", energy.scaled(gpus / requests), 1));

@@ -81,14 +81,12 @@ void add_communication(const IterationParts& parts, const IterationTime& t, cons
 // Adds the mean power of a GPU's board, and the energy of all GPUs for a token. `tokens`: of a GPU
 // in an iteration. Nothing: the data sheet states no power, or the GPU is a chip of cores.
 std::optional<Estimate<Watts>> add_power(Facts& facts, const Gpu& gpu, const StepWork& work,
-                                         double tokens, Point& p) {
+                                         const Estimate<Seconds>& whole, double tokens, Point& p) {
   if (!gpu.power || facts.chip(gpu.id) != nullptr) return std::nullopt;
   const Estimate<Watts> power = step_power(facts.step_power(), gpu, "", work);
   p.metrics.push_back(power_metric(power, *gpu.power));
-  p.metrics.push_back(metric(
-      "energy_per_token", "J",
-      Estimate<Joules>{power.value * (work.time / tokens), power.shared, power.own, power.origin},
-      1));
+  p.metrics.push_back(
+      metric("energy_per_token", "J", energy_of(power, whole.scaled(1 / tokens)), 1));
   return power;
 }
 
@@ -282,12 +280,7 @@ void TrainingAnswerer::add_run(std::optional<double> steps, const IterationTime&
     p.metrics.push_back(metric("time_to_train", "h", run, 3600));
     const Estimate<Seconds> of_gpus = run.scaled(static_cast<double>(gpus));
     p.metrics.push_back(metric("gpu_hours", "h", of_gpus, 3600));
-    if (power) {
-      const Estimate<Joules> energy{
-          power->value * of_gpus.value, std::hypot(power->shared, of_gpus.shared),
-          std::hypot(power->own, of_gpus.own), std::max(power->origin, of_gpus.origin)};
-      p.metrics.push_back(metric("energy", "MWh", energy, 3.6e9));
-    }
+    if (power) p.metrics.push_back(metric("energy", "MWh", energy_of(*power, of_gpus), 3.6e9));
     if (hour) p.metrics.push_back(metric("cost", "USD", cost_of(*hour, run), 1));
   }
   if (chance) add_chance(*question_.chance, *chance, iteration, iterations, p);
@@ -373,8 +366,8 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   for (const int kind : parts.kind) executed += parts.kinds[static_cast<std::size_t>(kind)].flops;
   const double a_rank = executed.value() / job.plan.pp * static_cast<double>(job.micro_batches());
   p.metrics.push_back(of_peak_metric("hfu", 100 * a_rank / peak, whole));
-  const std::optional<Estimate<Watts>> power =
-      add_power(facts_, gpu, work_of(t, Flops(a_rank), FlopsPerSecond(peak)), tokens / gpus, p);
+  const std::optional<Estimate<Watts>> power = add_power(
+      facts_, gpu, work_of(t, Flops(a_rank), FlopsPerSecond(peak)), whole, tokens / gpus, p);
   p.metrics.push_back(share_metric("bubble", t.bubble, whole));
   add_communication(parts, t, job, whole, p);
   if (const Seconds waiting = port_contention(parts, k, job, t.total, events); waiting > Seconds(0))
