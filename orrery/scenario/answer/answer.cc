@@ -50,6 +50,16 @@ Estimate<Joules> energy_of(const Estimate<Watts>& power, const Estimate<Seconds>
           std::hypot(power.own, time.own), std::max(power.origin, time.origin)};
 }
 
+void widen(Metric& m, double error) {
+  if (m.value <= 0 || error <= 0) return;
+  const auto wider = [&](double bound, double p) {
+    const double own = bound > 0 ? std::log(bound / m.value) : 0;
+    return m.value * std::exp(std::copysign(std::hypot(own, normal_quantile(p) * error), p - 0.5));
+  };
+  m.low90 = wider(m.low90, 0.05), m.low50 = wider(m.low50, 0.25);
+  m.high50 = wider(m.high50, 0.75), m.high90 = wider(m.high90, 0.95);
+}
+
 Metric rate_metric(std::string name, std::string unit, double amount,
                    const Estimate<Seconds>& time) {
   auto at = [&](double p) { return amount / time.quantile(p).value(); };

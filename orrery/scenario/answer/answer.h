@@ -42,6 +42,8 @@ Metric rate_metric(std::string name, std::string unit, double amount,
 Metric power_metric(const Estimate<Watts>& power, Watts limit);
 // The energy of that power during a time, both uncertain.
 Estimate<Joules> energy_of(const Estimate<Watts>& power, const Estimate<Seconds>& time);
+// Adds a relative error, one standard deviation of the logarithm, to both intervals in quadrature.
+void widen(Metric& m, double error);
 // A rate in percent of a data sheet's peak. Its interval ends at 100 %.
 Metric of_peak_metric(std::string name, double amount, const Estimate<Seconds>& time);
 

@@ -252,16 +252,6 @@ void set_interval(Metric& m, double a, double b) {
   m.high50 = half_way(m.value, m.high90);
 }
 
-void widen(Metric& m, double error) {
-  if (m.value <= 0 || error <= 0) return;
-  const auto wider = [&](double bound, double p) {
-    const double own = bound > 0 ? std::log(bound / m.value) : 0;
-    return m.value * std::exp(std::copysign(std::hypot(own, normal_quantile(p) * error), p - 0.5));
-  };
-  m.low90 = wider(m.low90, 0.05), m.low50 = wider(m.low50, 0.25);
-  m.high50 = wider(m.high50, 0.75), m.high90 = wider(m.high90, 0.95);
-}
-
 void answer_service(const SimulatedService& simulated, const RunOptions& options,
                     std::vector<Job> others, Point& point) {
   const ServiceQuestion& service = simulated.question;

@@ -7,7 +7,7 @@
 #include "orrery/scenario/answer/answer.h"
 #include "orrery/scenario/answer/run_options.h"
 #include "orrery/scenario/question/service.h"
-#include "orrery/scenario/service/service_power.h"
+#include "orrery/scenario/fleet/service_power.h"
 #include "orrery/scenario/service/side_by_side.h"
 #include "orrery/serving/cluster/simulation.h"
 #include "orrery/serving/steps/step_clock.h"
@@ -61,8 +61,6 @@ Origin step_origin(const StepModel& steps, const SimulationConfig& config);
 
 // The 90 % interval from the figure's values with fast and slow steps, the 50 % one from it.
 void set_interval(Metric& m, double a, double b);
-// Adds a relative error, one standard deviation of the logarithm, to both intervals in quadrature.
-void widen(Metric& m, double error);
 
 // One simulation of a service, and what it is compared with. Everything is borrowed.
 struct SimulatedService {

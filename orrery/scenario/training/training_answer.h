@@ -6,8 +6,8 @@
 // expert_exposed, data_exposed, data_communication, data_overlap, port_contention; attention_block,
 // attention_core, mlp_block and layer (one layer's forward and backward pass of a micro-batch),
 // mlp_of_peak, mlp_flops, layer_flops; optimizer, memory, activations, fits (a probability),
-// trained_parameters; with a length of the run: time_to_train, gpu_hours, energy, total_flops, evaluation;
-// with a price: cost_per_hour, cost; of several sizes: scaling_efficiency.
+// trained_parameters; with a length of the run: time_to_train, gpu_hours, energy, total_flops,
+// evaluation; with a price: cost_per_hour, cost; of several sizes: scaling_efficiency.
 #pragma once
 
 #include <memory>

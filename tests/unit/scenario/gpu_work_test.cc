@@ -1,5 +1,5 @@
 // Utilisation of a service against counts by hand.
-#include "orrery/scenario/service/gpu_work.h"
+#include "orrery/scenario/fleet/gpu_work.h"
 
 #include <gtest/gtest.h>
 

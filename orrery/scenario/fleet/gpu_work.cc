@@ -1,4 +1,4 @@
-#include "orrery/scenario/service/gpu_work.h"
+#include "orrery/scenario/fleet/gpu_work.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,9 +1,8 @@
-#include "orrery/scenario/service/service_power.h"
+#include "orrery/scenario/fleet/service_power.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "orrery/scenario/service/service_answer.h"
 #include "orrery/serving/steps/step_work.h"
 
 namespace orrery {

@@ -1,4 +1,4 @@
-#include "orrery/scenario/service/fleet_price.h"
+#include "orrery/scenario/fleet/fleet_price.h"
 
 namespace orrery {
 

@@ -15,8 +15,8 @@
 
 #include "orrery/energy/power/step_power.h"
 #include "orrery/scenario/answer/answer.h"
-#include "orrery/scenario/service/fleet_price.h"
-#include "orrery/scenario/service/gpu_work.h"
+#include "orrery/scenario/fleet/fleet_price.h"
+#include "orrery/scenario/fleet/gpu_work.h"
 #include "orrery/scenario/setup/served_model.h"
 #include "orrery/serving/cluster/simulation.h"
 
