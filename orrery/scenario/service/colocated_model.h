@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "orrery/scenario/answer/answer.h"
-#include "orrery/scenario/question/scenario.h"
 #include "orrery/scenario/fleet/gpu_work.h"
+#include "orrery/scenario/question/scenario.h"
 #include "orrery/scenario/service/service_answer.h"
 #include "orrery/scenario/setup/served_model.h"
 #include "orrery/serving/cluster/shared_gpu.h"

@@ -6,8 +6,8 @@
 
 #include "orrery/scenario/answer/answer.h"
 #include "orrery/scenario/answer/run_options.h"
-#include "orrery/scenario/question/service.h"
 #include "orrery/scenario/fleet/service_power.h"
+#include "orrery/scenario/question/service.h"
 #include "orrery/scenario/service/side_by_side.h"
 #include "orrery/serving/cluster/simulation.h"
 #include "orrery/serving/steps/step_clock.h"
