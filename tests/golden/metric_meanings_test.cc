@@ -113,6 +113,8 @@ TEST_F(Meanings, AreThoseOfTheMetrics) {
   }
   for (const char* text : kOthers) see(read_scenario(parse_yaml(text, "others.yaml")));
   see(read_scenario(parse_yaml(emissions(), "emissions.yaml")));
+  see(read_scenario(parse_yaml(
+      emissions() + "\ntraining: {gpus: 8, tp: 2, global_batch: 8, tokens: 1e9}", "run.yaml")));
   see(read_scenario(parse_yaml(trace_of_one_node(), "trace.yaml")));
   see(read_scenario(parse_yaml("model: llama-3-8b\nhardware: {gpu: h100-sxm}\n", "memory.yaml")),
       true);

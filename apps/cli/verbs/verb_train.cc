@@ -90,7 +90,8 @@ std::shared_ptr<TrainFlags> add_job_flags(CLI::App& app) {
                  "list recipes`); flags override it")
       ->group("what is asked about")
       ->type_name("NAME");
-  for (const char* group : {"hardware", "training", "chance", "cost"}) flags->add_group(app, group);
+  for (const char* group : {"hardware", "training", "chance", "cost", "energy"})
+    flags->add_group(app, group);
   flags->add_assignments(app, "any key");
   return flags;
 }

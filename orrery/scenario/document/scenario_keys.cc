@@ -232,8 +232,8 @@ const std::vector<std::string>& keys_of(const Scenario::Asked& asked) {
       kCollective = {"name", "question", "hardware", "collective"},
       kKernel = {"name", "question", "hardware", "kernel"},
       kReplay = {"name", "question", "hardware", "replay"},
-      kTraining = {"name",     "question", "model",  "model_overrides",
-                   "hardware", "training", "chance", "cost"};
+      kTraining = {"name",     "question", "model", "model_overrides", "hardware",
+                   "training", "chance",   "cost",  "energy"};
   if (std::holds_alternative<CollectiveQuestion>(asked)) return kCollective;
   if (std::holds_alternative<KernelQuestion>(asked)) return kKernel;
   if (std::holds_alternative<TrainingQuestion>(asked)) return kTraining;

@@ -130,7 +130,7 @@ struct Scenario : ServingSetup {
   std::string question;  // in a sentence; shown above the answer
 
   CostChoice cost;    // of serving and training
-  PlantChoice plant;  // of a fixed batch or a closed loop
+  PlantChoice plant;  // of a fixed batch, a closed loop or training
 
   using Asked = std::variant<SteadyQuestion, ServiceQuestion, CollectiveQuestion, KernelQuestion,
                              TrainingQuestion, ReplayQuestion>;

@@ -135,7 +135,8 @@ void answer_point(Facts& facts, const Scenario& s, const RunOptions& options,
   answer_training(
       facts, training,
       {*model, gpu, s.hardware.node, facts.kernels(gpu, training_kernels(gpu, facts.bundle())),
-       options.breakdown, options.steps, options.bounds, options.chakra, price ? &*price : nullptr},
+       options.breakdown, options.steps, options.bounds, options.chakra, price ? &*price : nullptr,
+       s.plant.asked() ? &s.plant : nullptr},
       points.front());
 }
 

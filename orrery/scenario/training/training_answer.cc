@@ -13,10 +13,10 @@
 #include "orrery/network/collectives/make_network.h"
 #include "orrery/scenario/answer/bound_rows.h"
 #include "orrery/scenario/bounds/physical_bounds.h"
-#include "orrery/scenario/setup/plant_account.h"
 #include "orrery/scenario/training/calibration_runs.h"
 #include "orrery/scenario/training/training_breakdown.h"
 #include "orrery/scenario/training/training_chance.h"
+#include "orrery/scenario/training/training_plant.h"
 #include "orrery/scenario/training/training_power.h"
 #include "orrery/training/events/iteration_events.h"
 #include "orrery/training/events/iteration_trace.h"
@@ -240,17 +240,16 @@ TrainingCalibration TrainingAnswerer::calibration_of(
 }
 
 std::optional<Estimate<Usd>> TrainingAnswerer::price_of_hour(
-    std::int64_t gpus, const std::optional<Estimate<Watts>>& power, Point& p) const {
+    std::int64_t gpus, const std::optional<Estimate<Watts>>& power,
+    const std::optional<PlantAccount>& plant, Point& p) const {
   if (setting_.price == nullptr) return std::nullopt;
   const GpuPrice& price = *setting_.price;
   if (!price.electricity) return price.hour.scaled(real(gpus));
-  if (!power) {
-    p.notes.push_back(
-        "the costs are without the electricity of the GPUs, whose power is not known");
+  if (!plant) {
+    p.notes.push_back("the costs are without electricity: the GPUs' power is not known");
     return price.hour.scaled(real(gpus));
   }
-  const PlantAccount plant(facts_, {}, setting_.gpu, setting_.node, p.notes);
-  return plant.with_electricity(price, {*power, real(gpus), 0});
+  return plant->with_electricity(price, {*power, real(gpus), 0});
 }
 
 void TrainingAnswerer::add_run(std::optional<double> steps, const IterationTime& t,
@@ -379,9 +378,14 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   p.metrics.push_back(
       exact_metric("trained_parameters", "M", trained_parameters(setting_.model, job) / 1e6));
   const std::optional<double> steps = run_steps(question_, job);
-  const std::optional<Estimate<Usd>> hour = price_of_hour(job.plan.devices(), power, p);
+  const PlantChoice choice = setting_.plant ? *setting_.plant : PlantChoice();
+  std::optional<PlantAccount> plant;
+  if (power && (setting_.plant || (setting_.price && setting_.price->electricity)))
+    plant.emplace(facts_, choice, gpu, setting_.node, p.notes);
+  const std::optional<Estimate<Usd>> hour = price_of_hour(job.plan.devices(), power, plant, p);
   if (hour) p.metrics.push_back(metric("cost_per_hour", "USD", *hour, 1));
   add_run(steps, t, whole, job.plan.devices(), power, hour, p);
+  if (plant && setting_.plant) add_training_plant(*plant, {*power, gpus, 0}, p);
   if (steps) p.metrics.push_back(exact_metric("total_flops", "EFLOP", flops * *steps / 1e18));
   std::optional<int> stage;
   if (question_.rank) {

@@ -7,7 +7,8 @@
 // attention_core, mlp_block and layer (one layer's forward and backward pass of a micro-batch),
 // mlp_of_peak, mlp_flops, layer_flops; optimizer, memory, activations, fits (a probability),
 // trained_parameters; with a length of the run: time_to_train, gpu_hours, energy, total_flops,
-// evaluation; with a price: cost_per_hour, cost; of several sizes: scaling_efficiency.
+// evaluation; with a price: cost_per_hour, cost; of the plant: training_plant.h; of several sizes:
+// scaling_efficiency.
 #pragma once
 
 #include <memory>
@@ -23,6 +24,7 @@
 #include "orrery/network/collectives/network_model.h"
 #include "orrery/scenario/answer/answer.h"
 #include "orrery/scenario/setup/facts.h"
+#include "orrery/scenario/setup/plant_account.h"
 #include "orrery/scenario/training/calibration_runs.h"
 #include "orrery/scenario/training/training_layout.h"
 #include "orrery/training/fit/calibration_factors.h"
@@ -37,11 +39,12 @@ struct TrainingSetting {
   const Gpu& gpu;
   std::string node;  // empty: the GPU's usual one
   const KernelModel& kernels;
-  bool breakdown = true;            // fill Point::kernels
-  bool timeline = false;            // fill Point::timeline, event by event
-  bool bounds = false;              // fill Point::bounds
-  bool chakra = false;              // fill Point::chakra, event by event
-  const GpuPrice* price = nullptr;  // null: the cost is not asked for
+  bool breakdown = true;               // fill Point::kernels
+  bool timeline = false;               // fill Point::timeline, event by event
+  bool bounds = false;                 // fill Point::bounds
+  bool chakra = false;                 // fill Point::chakra, event by event
+  const GpuPrice* price = nullptr;     // null: the cost is not asked for
+  const PlantChoice* plant = nullptr;  // null: the plant is not asked for
 };
 
 // Fills `point`, its `at` first. Infeasible: the layout breaks a rule of the job, the model or the
@@ -98,6 +101,7 @@ class TrainingAnswerer {
   // The price of an hour of all GPUs, with the electricity of owned ones; nothing: not asked for.
   std::optional<Estimate<Usd>> price_of_hour(std::int64_t gpus,
                                              const std::optional<Estimate<Watts>>& power,
+                                             const std::optional<PlantAccount>& plant,
                                              Point& point) const;
 
   Facts& facts_;

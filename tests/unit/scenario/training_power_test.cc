@@ -25,12 +25,12 @@ TEST(TrainingPower, CountsEveryPartOnce) {
   EXPECT_EQ(w.compute, seconds(2));
 }
 
-std::map<std::string, double> answer_of(const std::string& more) {
+std::map<std::string, double> answer_of(const std::string& more, const std::string& beside = "") {
   Runner runner{Bundle()};
   const Answer answer = runner.run(read_scenario(
       parse_yaml("{question: training, model: llama-3-8b, hardware: {gpu: h100-sxm}, training: "
                  "{gpus: 8, zero: 3, seq: 8192, global_batch: 64" +
-                     more + "}}",
+                     more + "}" + beside + "}",
                  "test")));
   std::map<std::string, double> metrics;
   for (const Metric& m : answer.points.front().metrics) metrics[m.name] = m.value;
@@ -41,6 +41,18 @@ TEST(TrainingPower, TheEnergyOfARunIsItsPowerInItsGpuHours) {
   const auto m = answer_of(", tokens: 10B");
   EXPECT_NEAR(m.at("energy") * 1e6, m.at("power") * m.at("gpu_hours"), 1e-6 * m.at("energy") * 1e6);
   EXPECT_NEAR(m.at("energy_per_token") * m.at("throughput"), 8 * m.at("power"), 1e-3);
+}
+
+TEST(TrainingPower, ARunEmitsItsHoursElectricity) {
+  const auto m = answer_of(", tokens: 10B", ", energy: {carbon: '400', pue: 1.25}");
+  EXPECT_NEAR(m.at("carbon_per_hour"), 0.4 * m.at("plant_power"), 1e-6 * m.at("plant_power"));
+  EXPECT_NEAR(1000 * m.at("carbon"), m.at("carbon_per_hour") * m.at("time_to_train"),
+              1e-6 * 1000 * m.at("carbon"));
+  EXPECT_GT(m.at("plant_power"), 1.25 * 8 * m.at("power"));  // hosts and supplies are beyond boards
+  // Boards alone at the same electricity emit less.
+  const auto boards = answer_of(", tokens: 10B", ", energy: {carbon: '400', scope: gpu}");
+  EXPECT_NEAR(boards.at("carbon_per_hour"), 0.4 * 8 * m.at("power"), 1e-3);
+  EXPECT_EQ(boards.count("plant_power"), 0u);
 }
 
 }  // namespace

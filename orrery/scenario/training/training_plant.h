@@ -1,0 +1,17 @@
+// The plant of a training job: its power in `energy.scope` and the emissions of its electricity,
+// for an hour and for the whole run.
+//
+// The run takes time_to_train, with failures and checkpoints where they are asked for. While the
+// GPUs wait for a restart they are counted at the power of an iteration.
+#pragma once
+
+#include "orrery/scenario/answer/answer.h"
+#include "orrery/scenario/setup/plant_account.h"
+
+namespace orrery {
+
+// Adds plant_power, carbon_per_hour and embodied_carbon_per_hour, and where `point` has
+// time_to_train `carbon`, and `deferred_carbon` of a series.
+void add_training_plant(const PlantAccount& account, const Boards& boards, Point& point);
+
+}  // namespace orrery
