@@ -102,7 +102,6 @@ CarbonIntensity read_carbon_series(const std::string& path) {
     const double g = csv.number(value);
     if (g < 0 || g > kMostIntensity)
       csv.fail(value, fmt::format("expected 0 to {:.0f} g for a kWh, got {}", kMostIntensity, g));
-    if (!last) out.first_hour = static_cast<int>(((*hour % 24) + 24) % 24);
     last = hour, sum += g;
     out.hours.push_back(g);
   }
@@ -132,16 +131,6 @@ CarbonStart best_start(std::span<const double> series, double hours) {
     window += series[(start + full) % n] - series[start];
   }
   return best;
-}
-
-std::vector<double> by_hour_of_day(const CarbonIntensity& series) {
-  std::vector<double> sum(kHoursOfDay), count(kHoursOfDay);
-  for (std::size_t i = 0; i < series.hours.size(); ++i) {
-    const std::size_t hour = (static_cast<std::size_t>(series.first_hour) + i) % kHoursOfDay;
-    sum[hour] += series.hours[i], count[hour] += 1;
-  }
-  for (std::size_t h = 0; h < kHoursOfDay; ++h) sum[h] /= std::max(1.0, count[h]);
-  return sum;
 }
 
 CarbonFacts::CarbonFacts(const Bundle& bundle) {

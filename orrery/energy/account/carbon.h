@@ -25,7 +25,6 @@ using Grams = Amount<struct GramsTag>;
 struct CarbonIntensity {
   double mean = 0;            // g for a kWh
   std::vector<double> hours;  // of a series, one after the other; empty: constant
-  int first_hour = 0;         // of the day, of the series' first entry
   std::string note;           // what it is, and of which year
 };
 
@@ -43,9 +42,6 @@ struct CarbonStart {
 };
 // REQUIRES a series and hours > 0.
 CarbonStart best_start(std::span<const double> series, double hours);
-
-// The mean of each hour of the day. REQUIRES a series.
-std::vector<double> by_hour_of_day(const CarbonIntensity& series);
 
 class CarbonFacts {
  public:

@@ -8,6 +8,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/fields.h"
+#include "orrery/energy/power/board_power.h"
 
 namespace orrery {
 namespace {
@@ -19,8 +20,6 @@ constexpr double kRestError = 0.2;
 // Boards of the same GPU that wait differ by their temperature and by the clock that they keep.
 // The readings are one for each GPU; their shares of the limit differ by 25 %.
 constexpr double kWaitingError = 0.15;
-// Share of the limit that a board at its limit draws (catalog/power/boards.yaml).
-constexpr double kRegulated = 0.986;
 
 // The sum of two figures whose errors are independent of each other.
 Estimate<Watts> sum(const Estimate<Watts>& a, const Estimate<Watts>& b) {
@@ -69,7 +68,7 @@ Watts Plant::RestLaw::at(Watts limits) const {
   return Watts(scale * std::pow(limits.value(), power));
 }
 
-Plant::Plant(const Bundle& bundle) {
+Plant::Plant(const Bundle& bundle) : regulated_(BoardPowers(bundle).regulated()) {
   const auto file = bundle.find(kPath);
   if (!file) throw InputError(fmt::format("catalog/{}: no such file", kPath));
   Stated pue, supplies;
@@ -132,7 +131,7 @@ Watts Plant::rest_idle(const MeasuredServer& s) const {
 }
 
 Watts Plant::rest_loaded(const MeasuredServer& s) const {
-  return s.loaded * supply_efficiency_ - s.limit * (kRegulated * s.gpus);
+  return s.loaded * supply_efficiency_ - s.limit * (regulated_ * s.gpus);
 }
 
 Plant::RestLaw Plant::fitted(Watts (Plant::*rest)(const MeasuredServer&) const) const {
@@ -180,7 +179,7 @@ Estimate<Watts> Plant::at_wall(const Gpu& gpu, const NodeType& node, const Board
   const Watts idle = stated ? *own.idle : idle_.at(limits);
   const Watts loaded = stated ? *own.loaded : std::max(idle, loaded_.at(limits));
   const Watts wait = waiting(gpu).value;
-  const double x = std::clamp((all.value / number - wait) / (limit * kRegulated - wait), 0.0, 1.0);
+  const double x = std::clamp((all.value / number - wait) / (limit * regulated_ - wait), 0.0, 1.0);
   const double law_error = (1 - x) * idle_.error + x * loaded_.error;
   const Estimate<Watts> rest = {(idle + (loaded - idle) * x) * hosts,
                                 stated ? kRestError : law_error, 0,

@@ -40,7 +40,7 @@ struct MeasuredServer {
 
 class Plant {
  public:
-  // Reads catalog/plant/plant.yaml. InputError: it is malformed.
+  // Reads catalog/plant/plant.yaml and catalog/power/boards.yaml. InputError: one is malformed.
   explicit Plant(const Bundle& bundle);
 
   // Power of a board that waits: the reading of its GPU, else the mean share of the limit.
@@ -69,6 +69,7 @@ class Plant {
   };
   RestLaw fitted(Watts (Plant::*rest)(const MeasuredServer&) const) const;
 
+  double regulated_ = 1;  // share of the limit that a board at its limit draws (board_power.h)
   Estimate<double> pue_;
   double supply_efficiency_ = 1;
   struct WaitingBoard {

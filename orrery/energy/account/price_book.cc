@@ -180,10 +180,17 @@ GpuPrice PriceBook::price(std::string_view gpu, PriceTier tier, std::string_view
                                             *out.preemptions_per_day);
   }
   if (tier == PriceTier::kOwned) {
+    std::vector<double> electricity, pues;
+    for (const PriceEntry* e : found) {
+      electricity.push_back(e->electricity);
+      if (e->pue) pues.push_back(*e->pue);
+    }
+    out.electricity = {quantile(electricity, 0.5), {}};
+    if (!pues.empty()) out.electricity->pue = quantile(pues, 0.5);
     const PriceEntry& e = *found.front();
-    out.electricity = {e.electricity, e.pue};
-    out.note += fmt::format("; {:.0f} USD over {:.3g} years, in use for {:.3g} % of the hours",
-                            e.price, e.years, 100 * e.utilisation);
+    if (!several)
+      out.note += fmt::format("; {:.0f} USD over {:.3g} years, in use for {:.3g} % of the hours",
+                              e.price, e.years, 100 * e.utilisation);
   }
   return out;
 }

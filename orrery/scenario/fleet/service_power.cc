@@ -20,7 +20,7 @@ SequenceGroup mean_prompt(const ReplicaCounts& sum, double requests, double step
 void ServicePower::add_pool(const ServedModel& served) { pools_.push_back(&served); }
 
 StepWork ServicePower::work_of_pool(std::size_t pool, const ReplicaCounts& sum,
-                                    const PoolConfig& config) const {
+                                    const PoolConfig& config, double requests) const {
   const StepModel& steps = *pools_[pool]->steps;
   const double sequences = real(sum.sequence_steps) / real(sum.steps);
   const double held =
@@ -33,9 +33,6 @@ StepWork ServicePower::work_of_pool(std::size_t pool, const ReplicaCounts& sum,
   if (sum.decode_steps > 0) work += work_of(steps.time({{decode}})).scaled(real(sum.decode_steps));
   const double prompt_steps = real(sum.steps - sum.decode_steps);
   if (prompt_steps > 0 && sum.prompt_tokens > 0) {
-    // Each sequence makes its first token in a step with its prompt.
-    const double requests = std::max(
-        1.0, real(sum.output_tokens) / std::max(sequences, 1.0) * prompt_steps / real(sum.steps));
     Batch batch{{mean_prompt(sum, requests, prompt_steps)}};
     if (sum.decode_steps > 0) batch.groups.push_back(decode);
     work += work_of(steps.time(batch)).scaled(prompt_steps);
@@ -46,6 +43,10 @@ StepWork ServicePower::work_of_pool(std::size_t pool, const ReplicaCounts& sum,
 void ServicePower::add_metrics(const SimulationConfig& config, const SimulationResult& result,
                                std::vector<Metric>& metrics) const {
   if (constants_ == nullptr || pools_.empty() || result.engine_time() <= Seconds(0)) return;
+  const double done =
+      real(std::count_if(result.records.begin(), result.records.end(),
+                         [](const RequestRecord& q) { return q.outcome == Outcome::kDone; }));
+  const double prompt_tokens = std::max(1.0, real(result.total().prompt_tokens));
   Joules energy;
   Seconds gpu_time;
   for (std::size_t p = 0; p < pools_.size(); ++p) {
@@ -59,7 +60,8 @@ void ServicePower::add_metrics(const SimulationConfig& config, const SimulationR
     energy += *gpu.power * board.awake * ((present - busy) * gpus);
     if (busy > Seconds(0) && sum.steps > 0) {
       const PoolConfig& of_pool = p == 0 ? config : config.others[p - 1];
-      const StepWork work = work_of_pool(p, sum, of_pool);
+      const StepWork work =
+          work_of_pool(p, sum, of_pool, done * real(sum.prompt_tokens) / prompt_tokens);
       energy +=
           step_power(*constants_, gpu, served.deployment.engine.id, work).value * (busy * gpus);
     }
@@ -70,12 +72,9 @@ void ServicePower::add_metrics(const SimulationConfig& config, const SimulationR
   };
   put("power", "W", (energy / gpu_time).value());
   put("energy", "kJ", energy.value() / 1e3);
-  const auto done =
-      std::count_if(result.records.begin(), result.records.end(),
-                    [](const RequestRecord& q) { return q.outcome == Outcome::kDone; });
   const double tokens = real(result.total().output_tokens);
   if (tokens > 0) put("energy_per_token", "J", energy.value() / tokens);
-  if (done > 0) put("energy_per_request", "J", energy.value() / real(done));
+  if (done > 0) put("energy_per_request", "J", energy.value() / done);
 }
 
 bool ServicePower::states(const Metric& metric) {

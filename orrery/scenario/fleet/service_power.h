@@ -40,7 +40,9 @@ class ServicePower {
   void widen(Metric& metric) const;
 
  private:
-  StepWork work_of_pool(std::size_t pool, const ReplicaCounts& sum, const PoolConfig& config) const;
+  // `requests`: whose prompts the pool computed.
+  StepWork work_of_pool(std::size_t pool, const ReplicaCounts& sum, const PoolConfig& config,
+                        double requests) const;
 
   const StepPowerConstants* constants_ = nullptr;
   std::vector<const ServedModel*> pools_;

@@ -98,20 +98,21 @@ LlmPowerRow row_of(const CsvReader& csv, const Catalog& catalog) {
   const RowCells get(csv);
   LlmPowerRow r;
   r.name = fmt::format("{}:{}", kServicesFile, csv.line());
-  r.source = get.text("source"), r.task = get.text("task");
+  r.source = get.text("source");
+  const std::string task = get.text("task");
   r.engine = engine_of(r.source, get.text("framework"));
   const auto gpu = found(kGpus, get.text("gpu"));
   if (gpu == kGpus.end()) throw NoData(fmt::format("no GPU is called {}", get.text("gpu")));
   r.gpu = catalog.gpu(std::string(gpu->second));
-  const auto prompt = found(kPrompts, r.task);
+  const auto prompt = found(kPrompts, task);
   if (prompt == kPrompts.end())
-    throw NoData(fmt::format("requests of {} hold images or sound", r.task));
-  const bool stated = r.task == "synthetic", alone = r.source == "ml.energy v1";
+    throw NoData(fmt::format("requests of {} hold images or sound", task));
+  const bool stated = task == "synthetic", alone = r.source == "ml.energy v1";
   const std::int64_t isl = stated  ? get.whole("isl_mean", 1)
                            : alone ? kPromptAlone
                                    : prompt->second;
   const std::string name = get.text("model");
-  r.model = model_of(name);
+  const std::string model = model_of(name);
   r.group = fmt::format("{} {}", r.gpu.id, name);
   const auto output = get.number("osl_mean"), batch = get.number("avg_batch");
   const auto rate = get.number("throughput_tok_s"), watts = get.number("avg_power_w");
@@ -126,7 +127,7 @@ LlmPowerRow row_of(const CsvReader& csv, const Catalog& catalog) {
   r.tokens = all * *batch;
   r.time = Seconds(r.tokens / *rate);
   ScenarioKeys& k = r.keys;
-  k.set("model", r.model);
+  k.set("model", model);
   k.set("hardware.gpu", r.gpu.id);
   k.set("engine.profile", r.engine);
   k.set("parallel.tp", ep > 1 ? gpus : get.whole("tp", 1));
@@ -134,8 +135,8 @@ LlmPowerRow row_of(const CsvReader& csv, const Catalog& catalog) {
   if (pp > 1) k.set("parallel.pp", pp);
   const std::string precision = get.text("precision");
   if (precision == "float16") k.set("precision.dtype", "fp16");
-  const bool in_name = r.model == name &&
-                       (name.find("FP8") != std::string::npos || name.starts_with("deepseek-ai/"));
+  const bool in_name =
+      model == name && (name.find("FP8") != std::string::npos || name.starts_with("deepseek-ai/"));
   if (precision == "fp8" && !in_name) k.set("precision.quantization", "fp8");
   k.set("workload.batch", std::max<std::int64_t>(1, std::llround(*batch)));
   k.set("workload.isl", isl);

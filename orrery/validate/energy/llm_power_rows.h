@@ -32,9 +32,8 @@
 namespace orrery {
 
 struct LlmPowerRow {
-  std::string name, source, task;
+  std::string name, source;
   std::string group;  // GPU and model: rows that are left out together
-  std::string model;  // id
   Gpu gpu;
   std::string engine;     // id of the profile
   ScenarioKeys keys;      // the question

@@ -64,10 +64,8 @@ TEST(CarbonSeries, HasTheMeanOfItsHours) {
   const CarbonIntensity s = CarbonFacts{Bundle()}.intensity(file_of(two_days()));
   ASSERT_EQ(s.hours.size(), 48u);
   EXPECT_NEAR(s.mean, (4 * 100 + 20 * 400) / 24.0, 1e-9);
-  EXPECT_EQ(s.first_hour, 0);
-  const std::vector<double> day = by_hour_of_day(s);
-  EXPECT_EQ(day[12], 100);
-  EXPECT_EQ(day[15], 400);
+  EXPECT_EQ(s.hours[12], 100);
+  EXPECT_EQ(s.hours[15], 400);
 }
 
 TEST(CarbonSeries, ARunThatCanWaitTakesTheBestHours) {
