@@ -7,6 +7,7 @@
 #include "apps/cli/output/output.h"
 #include "apps/cli/verbs/verbs.h"
 #include "orrery/scenario/document/scenario_file.h"
+#include "orrery/planner/answer/planner.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery::cli {
@@ -40,6 +41,7 @@ int feasibility_code(const std::vector<Answer>& answers) {
 void answer(Context& context, const std::vector<ScenarioSweep>& scenarios,
             const OutputOptions& output, RunOptions options) {
   Runner runner(context.bundle());
+  runner.set_planner(make_plans);
   options.chakra = !output.chakra.empty();
   options.breakdown =
       output.breakdown || !output.html.empty() || !output.trace.empty() || options.chakra;

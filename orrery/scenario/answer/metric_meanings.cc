@@ -24,6 +24,11 @@ constexpr MetricMeaning kMeanings[] = {
      "requests of request_tokens tokens for which the KV cache has blocks; vLLM logs it as "
      "\"Maximum "
      "concurrency\""},
+    // Plans.
+    {"chance", "plan",
+     "probability that the limits hold, over errors of the step times and other requests: the share "
+     "of ten simulations in which they did"},
+    {"headroom", "plan", "by how much the rate may grow until the limits are missed"},
     // Latency and throughput.
     {"ttft", kServe,
      "time to first token: from a request's arrival to its first token; mean over the requests"},

@@ -203,6 +203,12 @@ void declare_replay(Fields& f, ScenarioValues& s) {
       "a recorded trace of training, run again as it was and as it might be");
 }
 
+void declare_plan(Fields& f, ScenarioValues& s) {
+  f.group(
+      "plan", [&](Fields& g) { declare(g, s.plan); },
+      "the planner: deployments to choose from, and what the best one has least of");
+}
+
 }  // namespace
 
 void declare(Fields& f, ScenarioValues& s) {
@@ -225,6 +231,7 @@ void declare(Fields& f, ScenarioValues& s) {
   declare_kernel(f, s);
   declare_training(f, s);
   declare_replay(f, s);
+  declare_plan(f, s);
 }
 
 const std::vector<std::string>& keys_of(const Scenario::Asked& asked) {
@@ -233,11 +240,14 @@ const std::vector<std::string>& keys_of(const Scenario::Asked& asked) {
       kKernel = {"name", "question", "hardware", "kernel"},
       kReplay = {"name", "question", "hardware", "replay"},
       kTraining = {"name",     "question", "model", "model_overrides", "hardware",
-                   "training", "chance",   "cost",  "energy"};
+                   "training", "chance",   "cost",  "energy"},
+      kPlan = {"name", "question", "model", "model_overrides", "workload",
+               "cost", "load",     "slo",   "plan"};
   if (std::holds_alternative<CollectiveQuestion>(asked)) return kCollective;
   if (std::holds_alternative<KernelQuestion>(asked)) return kKernel;
   if (std::holds_alternative<TrainingQuestion>(asked)) return kTraining;
   if (std::holds_alternative<ReplayQuestion>(asked)) return kReplay;
+  if (std::holds_alternative<PlanQuestion>(asked)) return kPlan;
   return kAll;
 }
 
@@ -265,6 +275,7 @@ ScenarioValues::ScenarioValues(const Scenario& s) : scenario(s) {
   if (const auto* q = s.if_asked<CollectiveQuestion>()) collective = *q;
   if (const auto* q = s.if_asked<KernelQuestion>()) kernel = *q;
   if (const auto* q = s.if_asked<ReplayQuestion>()) replay = *q;
+  if (const auto* q = s.if_asked<PlanQuestion>()) service = q->service, plan = q->choice;
   if (const auto* q = s.if_asked<TrainingQuestion>()) {
     training = *q;
     if (q->chance) chance = *q->chance;
@@ -275,13 +286,16 @@ nlohmann::ordered_json to_json(const Scenario& scenario) {
   ScenarioValues keys(scenario);
   Fields fields;
   declare_shared(fields, keys);
-  if (scenario.if_asked<ServiceQuestion>()) declare(fields, keys.service);
+  const bool planned = scenario.if_asked<PlanQuestion>() != nullptr;
+  const bool loaded = planned || scenario.if_asked<ServiceQuestion>() != nullptr;
+  if (loaded) declare(fields, keys.service);
   if (scenario.if_asked<CollectiveQuestion>()) declare_collective(fields, keys);
   if (scenario.if_asked<KernelQuestion>()) declare_kernel(fields, keys);
   if (scenario.if_asked<TrainingQuestion>()) declare_training(fields, keys);
   if (scenario.if_asked<ReplayQuestion>()) declare_replay(fields, keys);
+  if (planned) declare_plan(fields, keys);
   nlohmann::ordered_json all = fields.json();
-  if (scenario.if_asked<ServiceQuestion>()) {
+  if (loaded) {
     for (const std::string& key : steady_keys()) all["workload"].erase(key);
   }
   if (!scenario.cost.asked()) all.erase("cost");

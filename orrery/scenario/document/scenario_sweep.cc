@@ -94,12 +94,21 @@ Scenario::Asked asked_by(const Node& document, const ScenarioValues& keys) {
     if (document.find("chance")) q.chance = keys.chance;
     return q;
   }
-  if (document.find("load")) {
-    ServiceQuestion q = keys.service;
-    if (std::isinf(q.rate)) q.arrivals = "at-once", q.rate = ServiceQuestion().rate;
-    return q;
+  if (!document.find("load") && !document.find("plan")) return keys.steady;
+  ServiceQuestion q = keys.service;
+  if (std::isinf(q.rate)) q.arrivals = "at-once", q.rate = ServiceQuestion().rate;
+  if (document.find("plan")) return PlanQuestion{std::move(q), keys.plan};
+  return q;
+}
+
+// Refuses keys of `workload` that a load takes the place of.
+void check_lengths(const Node& document) {
+  const Node* w = document.find("workload");
+  if (w == nullptr) return;
+  for (const std::string& key : steady_keys()) {
+    if (const Node* n = w->find(key))
+      n->fail("a scenario with a load takes its lengths from load.isl and load.osl");
   }
-  return keys.steady;
 }
 
 // Refuses keys that belong to another kind of question.
@@ -122,6 +131,13 @@ void check_keys(const Node& document, const ScenarioValues& keys) {
     return;
   }
   document.at("model");
+  if (const Node* plan = document.find("plan")) {
+    only(PlanQuestion(), "a plan");
+    plan->at("gpu");
+    document.at("load");
+    document.at("slo");
+    return check_lengths(document);
+  }
   document.at("hardware").at("gpu");
   if (document.find("training")) return only(keys.training, "a training");
   if (const Node* n = document.find("chance")) n->fail("chance is supported with training only");
@@ -135,12 +151,7 @@ void check_keys(const Node& document, const ScenarioValues& keys) {
   if (const Node* n = document.find("energy"))
     n->fail(
         "the plant of a simulated service is not counted; that of a scenario without a load is");
-  if (const Node* w = document.find("workload")) {
-    for (const std::string& key : steady_keys()) {
-      if (const Node* n = w->find(key))
-        n->fail("a scenario with a load takes its lengths from load.isl and load.osl");
-    }
-  }
+  check_lengths(document);
 }
 
 // Reads one combination of keys, and makes a point for each combination of sizes.

@@ -30,6 +30,12 @@
 //
 //   replay: {trace: rank0.json.gz, scale: [attention=0.5]}
 //
+// A plan: the deployment that serves a load best (plan_question.h):
+//
+//   load: {rate: 20}
+//   slo: {tpot: 30 ms}
+//   plan: {gpu: [h100-sxm, h200-sxm]}
+//
 // Money, for questions about serving and training (account_choice.h):
 //
 //   cost: {tier: on_demand}
@@ -49,6 +55,7 @@
 #include "orrery/scenario/question/account_choice.h"
 #include "orrery/scenario/question/collective_question.h"
 #include "orrery/scenario/question/kernel_question.h"
+#include "orrery/scenario/question/plan_question.h"
 #include "orrery/scenario/question/replay_question.h"
 #include "orrery/scenario/question/service.h"
 #include "orrery/scenario/question/training_question.h"
@@ -133,7 +140,7 @@ struct Scenario : ServingSetup {
   PlantChoice plant;  // of a fixed batch, a closed loop or training
 
   using Asked = std::variant<SteadyQuestion, ServiceQuestion, CollectiveQuestion, KernelQuestion,
-                             TrainingQuestion, ReplayQuestion>;
+                             TrainingQuestion, ReplayQuestion, PlanQuestion>;
   Asked asked;
 
   template <class Question>

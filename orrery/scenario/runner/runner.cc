@@ -156,8 +156,22 @@ void compare(const Scenario& s, const RunOptions& options, std::span<Point> poin
 
 }  // namespace
 
+Answer Runner::plans(const ScenarioSweep& sweep) {
+  if (!planner_) throw NoData("plans are not made here: orrery plan and orrery run make them");
+  Answer answer;
+  answer.scenario = sweep.name;
+  answer.resolved = to_json(sweep);
+  for (std::size_t i = 0; i < sweep.points.size(); ++i) {
+    std::vector<Point> points = planner_(*this, sweep.points[i]).points;
+    if (!sweep.keys.empty()) add_swept(sweep, i, points);
+    for (Point& p : points) answer.points.push_back(std::move(p));
+  }
+  return answer;
+}
+
 Answer Runner::run(const ScenarioSweep& sweep, const RunOptions& options) {
   check_experts(facts_, sweep);
+  if (sweep.points.front().if_asked<PlanQuestion>()) return plans(sweep);
   Answer answer;
   answer.scenario = sweep.name;
   std::optional<std::string> broken;  // the rule that all points so far break
