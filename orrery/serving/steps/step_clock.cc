@@ -16,7 +16,7 @@ double context_of(std::size_t node) {
   return std::ldexp(1 + step / (1 << kNodeBits), octave);
 }
 
-constexpr std::size_t kKeptPrompts = 1 << 13;  // 64 bits of hash minus 51
+constexpr int kKeptBits = 13;  // 8192 steps are kept
 
 double mean(std::int64_t sum, std::int64_t n) {
   return n > 0 ? static_cast<double>(sum) / static_cast<double>(n) : 0;
@@ -38,12 +38,12 @@ SimTime StepClock::time(const StepShape& step) {
   const PromptChunk& c = step.chunks.front();
   const OnePrompt one{step.decodes, step.decode_past, step.wave_tokens,
                       c.new_tokens, c.past,           c.sampled};
-  prompts_.resize(kKeptPrompts);
+  prompts_.resize(std::size_t{1} << kKeptBits);
   std::uint64_t hash = 0;
   for (const std::int64_t part : {one.decode_past, one.decodes, one.wave_tokens,
                                   std::int64_t{one.new_tokens}, std::int64_t{one.past}})
     hash = (hash ^ static_cast<std::uint64_t>(part)) * 0x9e3779b97f4a7c15u;
-  Known& known = prompts_[hash >> 51];
+  Known& known = prompts_[hash >> (64 - kKeptBits)];
   if (known.step != one) known = {one, prompt_time(step)};
   return known.time;
 }

@@ -4,8 +4,9 @@
 // are tables by number of sequences and mean context, with 16 nodes an octave, filled when asked
 // for and linear between nodes (tests: within 0.5 % of the step room). Steps that also verify
 // drafts or use adapters have a table for every number of decoding sequences, verifying sequences,
-// tokens of these, and adapters. Steps that carry prompts are asked of the step room as they are; of
-// those with one prompt the last answers are kept, because loads of equal lengths repeat them.
+// tokens of these, and adapters. Steps that carry prompts are asked of the step room as they
+// are. The last answers for steps with one prompt are kept, because loads of equal lengths repeat
+// them.
 //
 // With attention data parallelism a step is that of the slowest rank. Decode steps are padded to
 // its tokens on all ranks, as vLLM does where graphs are replayed. In steps with prompts the
