@@ -53,7 +53,7 @@ class BlockPool {
   void retract(BlockId block);
 
  private:
-  // What is known of a cached block. Any other has one user until it is in the free queue.
+  // A cached block. Any other has one user until it is in the free queue.
   struct Record {
     std::uint64_t hash = 0;
     std::int64_t place = 0;  // in the free queue
