@@ -10,7 +10,7 @@ struct StepTime;
 
 class StepGovernor {
  public:
-  // What a lower clock makes of a step.
+  // The clock of a step, and the power that is left at it.
   struct Decision {
     double slowdown = 1;  // the clock that the predicted times stand for over the step's
     double clock = 1;     // of the step, as a share of the boost clock

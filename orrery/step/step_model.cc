@@ -93,16 +93,14 @@ double mixed_decode_factor(const EngineProfile::Kernels& kernels, const DecodeAt
 
 StepModel::StepModel(const Architecture& model, const ParallelPlan& plan,
                      const Precision& precision, const EngineProfile& engine,
-                     const KernelModel& kernels, const NetworkModel& network, double expert_skew,
-                     const StepGovernor* governor)
+                     const KernelModel& kernels, const NetworkModel& network, double expert_skew)
     : model_(model),
       plan_(plan),
       precision_(precision),
       engine_(engine),
       kernels_(kernels),
       network_(network),
-      expert_skew_(expert_skew),
-      governor_(governor) {}
+      expert_skew_(expert_skew) {}
 
 StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
   if (governor_ == nullptr) return time_of(kernels_, batch, with_terms, stage);

@@ -80,10 +80,13 @@ struct StepTime {
 class StepModel {
  public:
   // Borrows all arguments, which must outlive it. `expert_skew` says how unequally tokens choose
-  // routed experts (ProgramOptions::expert_skew); 0: equally. `governor` may be null.
+  // routed experts (ProgramOptions::expert_skew); 0: equally.
   StepModel(const Architecture& model, const ParallelPlan& plan, const Precision& precision,
             const EngineProfile& engine, const KernelModel& kernels, const NetworkModel& network,
-            double expert_skew = 0, const StepGovernor* governor = nullptr);
+            double expert_skew = 0);
+
+  // From now on `governor` decides about the clock of every step. Borrows it; it may be null.
+  void govern(const StepGovernor* governor) { governor_ = governor; }
 
   // The time of one step over `batch` on pipeline stage `stage`. Stage -1 is the slowest stage,
   // which determines the rate of a full pipeline. `with_terms` fills StepTime::terms.
@@ -107,7 +110,7 @@ class StepModel {
   const KernelModel& kernels_;
   const NetworkModel& network_;
   double expert_skew_;
-  const StepGovernor* governor_;
+  const StepGovernor* governor_ = nullptr;
 };
 
 // Factor on the time of decode attention in a step that also carries a prompt, >= 1

@@ -26,9 +26,9 @@ double highest_clock(const PowerDemand& demand, double power) {
   return low;
 }
 
-// The least slowdown in [fast, slow] at which `excess` is not positive, to a relative 1e-9. It falls
-// with the slowdown. REQUIRES excess(fast) > 0 >= excess(slow). Regula falsi with the Illinois
-// rule, in the logarithm; the result is on the side that meets the limit.
+// The least slowdown in [fast, slow] at which `excess` is not positive, to a relative 1e-9. The
+// excess falls with the slowdown. REQUIRES excess(fast) > 0 >= excess(slow). Regula falsi with the
+// Illinois rule, in the logarithm; the result is on the side that meets the limit.
 double least_slowdown(double fast, double slow, double of_fast, double of_slow,
                       const std::function<double(double)>& excess) {
   double a = std::log(fast), b = std::log(slow);

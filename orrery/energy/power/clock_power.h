@@ -49,7 +49,8 @@ inline constexpr double kLowestClock = 0.15;
 // near the boost clock on the RTX PRO 6000 as by V(f), and half as much below the knee.
 inline constexpr double kSavedPowerError = 0.4;
 
-// What a question asks of the boards. Absent: the data sheet's limit, the boost clock.
+// The limit and the clock that a question asks of the boards. Absent: the data sheet's limit, the
+// boost clock.
 struct PowerKnobs {
   std::optional<Watts> limit;
   std::optional<Hertz> clock;

@@ -4,7 +4,8 @@
 //
 // n >= 1 is the slowdown of the clock of the multiprocessors and the L2 cache: the clock that the
 // time t stands for over the lower one. The memory and the links have clocks of their own. s, from
-// 0 to 1, is the share of the time that the lower clock lengthens at first (dt/t = s dn/n at n = 1).
+// 0 to 1, is the share of the time that a lower clock lengthens at first (dt/t = s dn/n where n is
+// 1).
 // The exponent says that work of the multiprocessors hides behind that of the memory until it takes
 // as long: a kernel that waits for the memory is slowed little by a slightly lower clock and as
 // 1/clock by a very low one. t(n) lies between t and n * t, and grows with n.

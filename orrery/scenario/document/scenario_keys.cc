@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "orrery/scenario/answer/optimum.h"
 #include "orrery/scenario/question/format_field.h"
 #include "orrery/scenario/question/sweep.h"
 #include "orrery/workload/ops/format.h"
@@ -51,6 +52,13 @@ void declare_shared(Fields& f, ScenarioValues& keys) {
   SteadyQuestion& steady = keys.steady;
   f.add("name", s.name, "name of the scenario, repeated in the answer").verbatim();
   f.add("question", s.question, "the question in a sentence").verbatim();
+  std::vector<std::string> objectives = objective_names();
+  objectives.insert(objectives.begin(), "");
+  f.add(
+       "objective", s.objective,
+       "names the best point of a sweep that meets its SLO: the one with the least energy, cost or "
+       "energy-delay product of a token; empty: none is named")
+      .one_of(std::move(objectives));
   f.add("model", s.model, "bundled id, Hugging Face id, path to a config.json, or its text");
   f.group(
       "model_overrides",
@@ -236,10 +244,10 @@ void declare(Fields& f, ScenarioValues& s) {
 const std::vector<std::string>& keys_of(const Scenario::Asked& asked) {
   static const std::vector<std::string> kAll,
       kCollective = {"name", "question", "hardware", "collective"},
-      kKernel = {"name", "question", "hardware", "kernel"},
+      kKernel = {"name", "question", "objective", "hardware", "kernel"},
       kReplay = {"name", "question", "hardware", "replay"},
-      kTraining = {"name",     "question", "model", "model_overrides", "hardware",
-                   "training", "chance",   "cost",  "energy"};
+      kTraining = {"name",     "question", "objective", "model", "model_overrides",
+                   "hardware", "training", "chance",    "cost",  "energy"};
   if (std::holds_alternative<CollectiveQuestion>(asked)) return kCollective;
   if (std::holds_alternative<KernelQuestion>(asked)) return kKernel;
   if (std::holds_alternative<TrainingQuestion>(asked)) return kTraining;
@@ -290,6 +298,7 @@ nlohmann::ordered_json to_json(const Scenario& scenario) {
   if (scenario.if_asked<ServiceQuestion>()) {
     for (const std::string& key : steady_keys()) all["workload"].erase(key);
   }
+  if (scenario.objective.empty()) all.erase("objective");
   if (!scenario.cost.asked()) all.erase("cost");
   if (!scenario.plant.asked()) all.erase("energy");
   if (!scenario.hardware.power_limit) all["hardware"].erase("power_limit");

@@ -14,8 +14,8 @@ namespace orrery {
 // The kernel classes of the question's framework.
 KernelClasses classes_of(const KernelQuestion& question);
 
-// What runs the call: `gpu`, the `model` and `power` of the classes of classes_of on it, and what is
-// asked of the board. Without `power` the answer has neither power nor energy.
+// The GPU of the call, the model and the power of the classes of classes_of on it, and what is
+// asked of its board. Without `power` the answer has neither power nor energy.
 struct KernelBoard {
   const Gpu& gpu;
   const KernelModel& model;

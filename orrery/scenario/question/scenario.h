@@ -134,6 +134,9 @@ struct Scenario : ServingSetup {
   std::string name = "scenario";
   std::string question;  // in a sentence; shown above the answer
 
+  std::string
+      objective;  // of objective_names(): by which the best point of a sweep is named; or none
+
   CostChoice cost;    // of serving and training
   PlantChoice plant;  // of a fixed batch, a closed loop or training
 

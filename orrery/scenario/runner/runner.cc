@@ -11,6 +11,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/hardware/cluster.h"
+#include "orrery/scenario/answer/optimum.h"
 #include "orrery/scenario/collective/collective_answer.h"
 #include "orrery/scenario/document/scenario_keys.h"
 #include "orrery/scenario/kernel/kernel_answer.h"
@@ -141,6 +142,23 @@ void answer_point(Facts& facts, const Scenario& s, const RunOptions& options,
       points.front());
 }
 
+// An objective names one point of several.
+void check_objective(const ScenarioSweep& sweep) {
+  const Scenario& first = sweep.points.front();
+  if (first.objective.empty()) return;
+  if (sweep.points.size() == 1)
+    throw InputError(
+        "objective (--objective): one point leaves no choice; ask for several, as by --power-limit "
+        "400W,500W,700W");
+  for (const Scenario& s : sweep.points) {
+    if (s.objective != first.objective)
+      throw InputError("objective (--objective): one for all points");
+  }
+  if (first.objective == "cost" && !first.cost.asked())
+    throw InputError(
+        "objective (--objective): cost needs cost.price (--price) or cost.tier (--tier)");
+}
+
 // Adds the values of the sweep to Point::at.
 void add_swept(const ScenarioSweep& sweep, std::size_t index, std::vector<Point>& points) {
   const PointJson at = swept_values(sweep, index);
@@ -161,6 +179,7 @@ Answer Runner::run(const ScenarioSweep& sweep, const RunOptions& options) {
   check_experts(facts_, sweep);
   Answer answer;
   answer.scenario = sweep.name;
+  check_objective(sweep);
   std::optional<std::string> broken;  // the rule that all points so far break
   bool all_broken = true;
   const std::size_t group = sweep.group();
@@ -185,6 +204,8 @@ Answer Runner::run(const ScenarioSweep& sweep, const RunOptions& options) {
     begin = answer.points.size();
   }
   if (all_broken && broken) throw Infeasible(*broken);
+  if (const std::string& objective = sweep.points.front().objective; !objective.empty())
+    answer.optimum = find_optimum(objective, answer.points);
   return answer;
 }
 

@@ -1,4 +1,4 @@
-// The governor of a served model's steps: its GPU's board, by the law of energy/power/clock_power.h.
+// The governor of a served model's steps: the board of its GPU (energy/power/clock_power.h).
 #pragma once
 
 #include <span>

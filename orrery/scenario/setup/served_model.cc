@@ -48,7 +48,8 @@ void add_steps(Facts& facts, const StepSource& source, ServedModel& served) {
   served.steps = std::make_unique<StepModel>(
       served.model, served.plan, d.precision, d.engine, facts.kernels(d.gpu, d.classes),
       facts.network(d.gpu, source.node, served.plan, d.engine.kernels.collectives),
-      source.expert_skew, served.governor.get());
+      source.expert_skew);
+  served.steps->govern(served.governor.get());
 }
 
 std::shared_ptr<const ServedModel> make_served_model(Facts& facts, Architecture model,
