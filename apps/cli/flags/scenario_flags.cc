@@ -86,6 +86,8 @@ ScenarioFlags::ScenarioFlags(CLI::App& app, Of of) : of_(of), verb_(app.get_name
     if (is_of_other_verb(f.name())) continue;
     if (f.name() == "model") {
       add(app, f, f.name(), "-m,--model", help_of(f))->group("what is asked about");
+    } else if (f.name() == "objective" && verb_ != "memory") {
+      add(app, f, f.name(), "--objective", help_of(f))->group("what is asked about");
     } else if (f.group() && f.name() == "workload" && service) {
       // A service has lengths of its own and reads these two keys.
       for (const char* key : {"max_model_len", "expert_skew"}) {
