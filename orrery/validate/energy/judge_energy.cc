@@ -10,6 +10,7 @@
 #include "orrery/base/quantile.h"
 #include "orrery/energy/power/power_model.h"
 #include "orrery/validate/energy/fit_energy.h"
+#include "orrery/validate/energy/judge_mlperf.h"
 #include "orrery/validate/energy/step_power_fit.h"
 #include "orrery/validate/energy/twin_readings.h"
 
@@ -19,6 +20,7 @@ namespace {
 constexpr const char* kKernels = "kernel_power";
 constexpr const char* kGpuLeftOut = "kernel_power, GPU left out";
 constexpr const char* kServices = "llm_energy";
+constexpr const char* kWholeServers = "mlperf";
 
 ValidationRow row_of(const KernelPowerRow& r, const char* table, const KernelActivity& activity,
                      const BoardPowers& boards, const Gpu& gpu) {
@@ -130,14 +132,16 @@ void judge_services(const std::filesystem::path& dir, const Bundle& bundle,
 
 ValidationReport validate_energy(const std::filesystem::path& dir, const std::string& table,
                                  const Bundle& bundle) {
-  if (!table.empty() && table != kKernels && table != kGpuLeftOut && table != kServices) {
-    throw InputError(fmt::format("expected the table '{}', '{}' or '{}', got '{}'", kKernels,
-                                 kGpuLeftOut, kServices, table));
+  if (!table.empty() && table != kKernels && table != kGpuLeftOut && table != kServices &&
+      table != kWholeServers) {
+    throw InputError(fmt::format("expected the table '{}', '{}', '{}' or '{}', got '{}'", kKernels,
+                                 kGpuLeftOut, kServices, kWholeServers, table));
   }
   ValidationReport report;
   report.area = "energy";
   if (table.empty() || table == kServices) judge_services(dir, bundle, report);
-  if (table == kServices) return report;
+  if (table.empty() || table == kWholeServers) judge_mlperf(dir, bundle, report);
+  if (table == kServices || table == kWholeServers) return report;
   const Catalog catalog(bundle);
   const std::vector<KernelPowerRow> rows = read_kernel_power(dir, catalog, report);
   if (!rows.empty()) report.note = note_of_twins(rows);
