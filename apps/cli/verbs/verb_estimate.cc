@@ -6,6 +6,7 @@
 #include "apps/cli/flags/scenario_flags.h"
 #include "apps/cli/output/output.h"
 #include "apps/cli/verbs/verbs.h"
+#include "orrery/base/error.h"
 #include "orrery/scenario/document/scenario_file.h"
 #include "orrery/scenario/runner/runner.h"
 
@@ -79,7 +80,12 @@ void add_memory(CLI::App& program, Context& context) {
   app->callback([verb, &context] {
     RunOptions options;
     options.memory_only = true;
-    answer(context, {verb->flags.scenario()}, verb->output, options);
+    const ScenarioSweep asked = verb->flags.scenario();
+    for (const Scenario& s : asked.points) {
+      if (s.hardware.knobs().any())
+        throw InputError("--power-limit and --clock have no effect on memory; orrery estimate");
+    }
+    answer(context, {asked}, verb->output, options);
   });
 }
 

@@ -62,6 +62,9 @@ constexpr MetricMeaning kMeanings[] = {
     {"power", "estimate, simulate, train",
      "mean power of the board of one GPU while it computes, in simulate also while it waits; "
      "without host, switches and cooling"},
+    {"clock", "estimate, simulate, train, kernel",
+     "mean clock of the multiprocessors while they compute, where a power limit or a clock is "
+     "asked for"},
     {"energy", "simulate, train", "energy of all GPUs' boards in the whole run"},
     {"energy_per_token", "estimate, simulate, train",
      "energy of all GPUs' boards for one generated token, prompts included; of training for one "

@@ -69,6 +69,12 @@ void declare_shared(Fields& f, ScenarioValues& keys) {
               "node type, or the network between the usual nodes of the GPU (ib-hdr, or 4xib-hdr "
               "with four ports a node); empty: the usual node type of the GPU")
             .alias("fabric");
+        g.add("power_limit", s.hardware.power_limit,
+              "power limit of each GPU's board, at most the data sheet's, which is the default; it "
+              "lowers the clock of steps that demand more (docs/energy.md)");
+        g.add("clock", s.hardware.clock,
+              "highest clock of the multiprocessors that the boards allow; default: the boost "
+              "clock");
       },
       "hardware");
   f.group(
@@ -286,6 +292,8 @@ nlohmann::ordered_json to_json(const Scenario& scenario) {
   }
   if (!scenario.cost.asked()) all.erase("cost");
   if (!scenario.plant.asked()) all.erase("energy");
+  if (!scenario.hardware.power_limit) all["hardware"].erase("power_limit");
+  if (!scenario.hardware.clock) all["hardware"].erase("clock");
   const std::vector<std::string>& only = keys_of(scenario.asked);
   if (only.empty()) return all;
   const auto* training = scenario.if_asked<TrainingQuestion>();

@@ -33,8 +33,19 @@ void allow_only(const Node& document, const std::vector<std::string>& allowed, c
   }
 }
 
+// Refuses what is asked of the boards, where nothing depends on it.
+void refuse_knobs(const Node& document, const Scenario& s, const char* of) {
+  if (!s.hardware.knobs().any()) return;
+  const char* key = s.hardware.power_limit ? "power_limit" : "clock";
+  document.at("hardware")
+      .at(key)
+      .fail(fmt::format(
+          "has no effect on {}: links and recorded times do not depend on the clock of a GPU", of));
+}
+
 // A collective has no model and nothing that belongs to one.
 void check_collective(const Node& document, const Scenario& s, const CollectiveQuestion& q) {
+  refuse_knobs(document, s, "a collective");
   const bool hardware = !s.hardware.gpu.empty() || !s.hardware.node.empty();
   const bool topology = !q.flow.topology.empty();
   if (!q.nodes.empty()) {
@@ -119,6 +130,7 @@ void check_keys(const Node& document, const ScenarioValues& keys) {
   if (const Node* replay = document.find("replay")) {
     only(keys.replay, "a replay");
     replay->at("trace");
+    refuse_knobs(document, s, "a replay");
     return;
   }
   document.at("model");

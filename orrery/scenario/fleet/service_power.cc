@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
+#include "orrery/scenario/setup/board_governor.h"
 #include "orrery/serving/steps/step_work.h"
 
 namespace orrery {
@@ -19,8 +21,9 @@ SequenceGroup mean_prompt(const ReplicaCounts& sum, double requests, double step
 
 void ServicePower::add_pool(const ServedModel& served) { pools_.push_back(&served); }
 
-StepWork ServicePower::work_of_pool(std::size_t pool, const ReplicaCounts& sum,
-                                    const PoolConfig& config, double requests) const {
+ClockedSteps ServicePower::work_of_pool(std::size_t pool, const ReplicaCounts& sum,
+                                        const PoolConfig& config, double requests) const {
+  const ServedModel& served = *pools_[pool];
   const StepModel& steps = *pools_[pool]->steps;
   const double sequences = real(sum.sequence_steps) / real(sum.steps);
   const double held =
@@ -29,15 +32,25 @@ StepWork ServicePower::work_of_pool(std::size_t pool, const ReplicaCounts& sum,
                          std::max(sequences, 1.0);
   const SequenceGroup decode{std::max<std::int64_t>(1, std::llround(sequences)), 1,
                              std::max(1.0, context)};
-  StepWork work;
-  if (sum.decode_steps > 0) work += work_of(steps.time({{decode}})).scaled(real(sum.decode_steps));
+  std::vector<ClockedSteps> kinds;
+  if (sum.decode_steps > 0)
+    kinds.push_back(clocked_steps(steps.time({{decode}}), real(sum.decode_steps)));
   const double prompt_steps = real(sum.steps - sum.decode_steps);
   if (prompt_steps > 0 && sum.prompt_tokens > 0) {
     Batch batch{{mean_prompt(sum, requests, prompt_steps)}};
     if (sum.decode_steps > 0) batch.groups.push_back(decode);
-    work += work_of(steps.time(batch)).scaled(prompt_steps);
+    kinds.push_back(clocked_steps(steps.time(batch), prompt_steps));
   }
-  return work.stretched(sum.busy, 1);
+  ClockedSteps all;
+  Seconds time;
+  for (const ClockedSteps& k : kinds) all.reference += k.reference, time += k.time;
+  const double slowed = all.reference.time > Seconds(0) ? time / all.reference.time : 1;
+  all.reference = all.reference.stretched(sum.busy / slowed, 1);
+  all.time = sum.busy;
+  if (!steps.governed()) return all;
+  const Deployment& d = served.deployment;
+  all.power = power_left(*constants_, d.gpu, d.engine.id, kinds), all.clock = mean_clock(kinds);
+  return all;
 }
 
 void ServicePower::add_metrics(const SimulationConfig& config, const SimulationResult& result,
@@ -48,7 +61,8 @@ void ServicePower::add_metrics(const SimulationConfig& config, const SimulationR
                          [](const RequestRecord& q) { return q.outcome == Outcome::kDone; }));
   const double prompt_tokens = std::max(1.0, real(result.total().prompt_tokens));
   Joules energy;
-  Seconds gpu_time;
+  Hertz clocks;  // times busy_gpus
+  Seconds gpu_time, busy_gpus;
   for (std::size_t p = 0; p < pools_.size(); ++p) {
     const ServedModel& served = *pools_[p];
     const Gpu& gpu = served.deployment.gpu;
@@ -60,10 +74,14 @@ void ServicePower::add_metrics(const SimulationConfig& config, const SimulationR
     energy += *gpu.power * board.awake * ((present - busy) * gpus);
     if (busy > Seconds(0) && sum.steps > 0) {
       const PoolConfig& of_pool = p == 0 ? config : config.others[p - 1];
-      const StepWork work =
+      const ClockedSteps work =
           work_of_pool(p, sum, of_pool, done * real(sum.prompt_tokens) / prompt_tokens);
-      energy +=
-          step_power(*constants_, gpu, served.deployment.engine.id, work).value * (busy * gpus);
+      energy += clocked_step_power(*constants_, gpu, served.deployment.engine.id, served.knobs,
+                                   std::span(&work, 1))
+                    .value *
+                (busy * gpus);
+      if (served.steps->governed())
+        clocks += *gpu.boost_clock * work.clock * (busy * gpus).value(), busy_gpus += busy * gpus;
     }
     gpu_time += present * gpus;
   }
@@ -71,6 +89,7 @@ void ServicePower::add_metrics(const SimulationConfig& config, const SimulationR
     metrics.push_back(exact_metric(name, unit, value));
   };
   put("power", "W", (energy / gpu_time).value());
+  if (busy_gpus > Seconds(0)) put("clock", "MHz", clocks.value() / busy_gpus.value() / 1e6);
   put("energy", "kJ", energy.value() / 1e3);
   const double tokens = real(result.total().output_tokens);
   if (tokens > 0) put("energy_per_token", "J", energy.value() / tokens);
@@ -88,7 +107,7 @@ void ServicePower::widen(Metric& metric) const {
         step_power(*constants_, served->deployment.gpu, served->deployment.engine.id,
                    {seconds(1), seconds(1), {}, {}, {}});
     error = std::max(error, std::hypot(power.shared, power.own));
-    most = std::max(most, served->deployment.gpu.power->value());
+    most = std::max(most, served->knobs.limit.value_or(*served->deployment.gpu.power).value());
     metric.origin = std::max(metric.origin, power.origin);
   }
   orrery::widen(metric, error);

@@ -13,6 +13,7 @@
 
 #include <vector>
 
+#include "orrery/energy/power/clock_power.h"
 #include "orrery/energy/power/step_power.h"
 #include "orrery/scenario/answer/answer.h"
 #include "orrery/scenario/fleet/fleet_price.h"
@@ -31,7 +32,8 @@ class ServicePower {
   void add_pool(const ServedModel& served);
 
   // Adds `power` (mean of a GPU's board, W), `energy` (of all GPUs in the run, kJ),
-  // `energy_per_token` and `energy_per_request` (J) to `metrics`.
+  // `energy_per_token` and `energy_per_request` (J) to `metrics`, and with a power limit or a clock
+  // `clock` (MHz), the mean over the busy time of all GPUs.
   void add_metrics(const SimulationConfig& config, const SimulationResult& result,
                    std::vector<Metric>& metrics) const;
   // Whether a metric is one of these.
@@ -40,9 +42,9 @@ class ServicePower {
   void widen(Metric& metric) const;
 
  private:
-  // `requests`: whose prompts the pool computed.
-  StepWork work_of_pool(std::size_t pool, const ReplicaCounts& sum, const PoolConfig& config,
-                        double requests) const;
+  // `requests`: whose prompts the pool computed. At the clock of the pool's governor, as one kind.
+  ClockedSteps work_of_pool(std::size_t pool, const ReplicaCounts& sum, const PoolConfig& config,
+                            double requests) const;
 
   const StepPowerConstants* constants_ = nullptr;
   std::vector<const ServedModel*> pools_;

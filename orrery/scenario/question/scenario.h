@@ -39,6 +39,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -46,6 +47,7 @@
 #include <vector>
 
 #include "orrery/base/fields.h"
+#include "orrery/energy/power/clock_power.h"
 #include "orrery/scenario/question/account_choice.h"
 #include "orrery/scenario/question/collective_question.h"
 #include "orrery/scenario/question/kernel_question.h"
@@ -84,6 +86,9 @@ struct ServingSetup {
   struct Hardware {
     std::string gpu;   // empty for a collective: the first that the node is built with
     std::string node;  // empty: the usual one of the gpu
+    std::optional<Watts> power_limit;  // absent: the data sheet's
+    std::optional<Hertz> clock;        // absent: not locked
+    PowerKnobs knobs() const { return {power_limit, clock}; }
     bool operator==(const Hardware&) const = default;
   } hardware;
 

@@ -124,7 +124,8 @@ void answer_point(Facts& facts, const Scenario& s, const RunOptions& options,
   const Gpu& gpu = facts.gpu(s.hardware.gpu);
   if (const auto* q = s.if_asked<KernelQuestion>()) {
     const KernelClasses classes = classes_of(*q);
-    points = {answer_kernel(*q, gpu, facts.kernels(gpu, classes), facts.power(gpu, classes))};
+    points = {answer_kernel(
+        *q, {gpu, facts.kernels(gpu, classes), facts.power(gpu, classes), s.hardware.knobs()})};
     return;
   }
   const auto model = facts.latest<Architecture>(TrainedModelKey{s.model, s.model_overrides},
@@ -136,7 +137,7 @@ void answer_point(Facts& facts, const Scenario& s, const RunOptions& options,
       facts, training,
       {*model, gpu, s.hardware.node, facts.kernels(gpu, training_kernels(gpu, facts.bundle())),
        options.breakdown, options.steps, options.bounds, options.chakra, price ? &*price : nullptr,
-       s.plant.asked() ? &s.plant : nullptr},
+       s.plant.asked() ? &s.plant : nullptr, s.hardware.knobs()},
       points.front());
 }
 

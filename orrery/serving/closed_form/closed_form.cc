@@ -93,7 +93,9 @@ class Wave {
     if (plan_.pp == 1) return delivered(t, n);
     const Seconds paced = t.total.value * static_cast<double>(in_flight) -
                           t.serial_host * static_cast<double>(in_flight - 1);
+    const Seconds stage = t.total.value;
     t.total.value = std::max(paced, steps_.through_all_stages(Batch{{group}}).value);
+    t.ungoverned_total = t.ungoverned_total * (t.total.value / stage);
     return delivered(t, n);
   }
 
@@ -139,6 +141,7 @@ class Wave {
     const Seconds before = t.total.value;
     t.total = maximum(t.total, Estimate<Seconds>{least, kOverheadError, 0, Origin::kFitted}, 0);
     if (t.total.value > before) t.exposed += t.total.value - before;
+    t.ungoverned_total = std::max(t.ungoverned_total, least);
     return t;
   }
 

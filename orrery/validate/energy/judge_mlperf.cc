@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "orrery/energy/account/plant.h"
 #include "orrery/validate/energy/mlperf_power_rows.h"
@@ -62,11 +61,18 @@ void judge_mlperf(const std::filesystem::path& dir, const Bundle& bundle,
     add(r, "wall power in the measured time", r.wall.value(), wall_power(plant, r, measured),
         report)
         .peers = {{"limit of the boards", limits}};
-    add(r, "wall power", r.wall.value(), wall_power(plant, r, board_power(c, r, r.work)), report);
+    add(r, "wall power", r.wall.value(), wall_power(plant, r, r.power), report);
     const double engines = r.gpus / static_cast<double>(r.keys.number("parallel.tp"));
     const double requests = r.requests * engines;
+    const Estimate<Seconds> request = r.alone.scaled(1 / requests);
     add(r, "time of a request", r.time.value() / requests,
-        {r.work.time.value() / requests, r.time_error, 0, Origin::kFitted}, report);
+        {request.value.value(), request.shared, request.own, request.origin}, report);
+  }
+  for (const CappedPair& p : read_capped_pairs(dir, bundle, report)) {
+    const double longer = p.row.alone.value / p.row.work.time;
+    add(p.row, "time under a cap", p.free / p.capped,
+        {longer, p.row.clock_error, 0, Origin::kTransferred}, report)
+        .peers = {{"no cap", 1}};
   }
 }
 

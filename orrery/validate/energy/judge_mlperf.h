@@ -5,8 +5,9 @@
 //                                      leave the judged server out
 //   wall power                         the same in the predicted time
 //   time of a request                  from the scenario alone, of the server
+//   time under a cap                   over the time without it, from the scenario alone
 //
-// The power of a board is at most its cap.
+// In the measured time the power of a board is at most its cap.
 #pragma once
 
 #include <filesystem>

@@ -95,19 +95,39 @@ MlperfPowerRow row_of(std::string system, const std::string& benchmark, const st
   return r;
 }
 
-// Adds the work of a wave, and the time in which the server of `rate` requests a second does it.
+// The closed form of a question, and the model that it is of.
+struct Predicted {
+  std::shared_ptr<const ServedModel> served;
+  std::int64_t osl = 1;
+  ClosedFormResult result;
+};
+
+Predicted predicted(const ScenarioKeys& keys, Facts& facts) {
+  const Scenario scenario = keys.scenario().points.front();
+  const SteadyQuestion& load = scenario.as<SteadyQuestion>();
+  Predicted p;
+  p.served = served_model_of(facts, scenario);
+  p.osl = load.osl;
+  const std::int64_t capacity = capacity_of(load, *p.served, planned_length(scenario, load));
+  if (capacity < 1) throw NoData("the model does not fit");
+  p.result = closed_form_of(load, *p.served, capacity, false);
+  return p;
+}
+
+// Adds what is predicted of a wave with and without the cap, and the time in which a server of
+// `rate` requests a second does it.
 void predict(MlperfPowerRow& row, Facts& facts, double rate) {
   const Benchmark& b = benchmark_of(row.benchmark);
-  const Scenario scenario = row.keys.scenario().points.front();
-  const SteadyQuestion& load = scenario.as<SteadyQuestion>();
-  const auto served = served_model_of(facts, scenario);
-  const std::int64_t capacity = capacity_of(load, *served, planned_length(scenario, load));
-  if (capacity < 1) throw NoData("the model does not fit");
-  const ClosedFormResult result = closed_form_of(load, *served, capacity, false);
-  row.work = work_of_wave(result, load.osl);
-  row.time_error = std::hypot(result.decode_step.total.shared, result.decode_step.total.own);
-  row.requests = real(result.running) / b.beams;
+  const Predicted free = predicted(row.keys, facts);
+  row.work = work_of_wave(free.result, free.osl);
+  row.requests = real(free.result.running) / b.beams;
   row.time = Seconds(row.requests * row.gpus / b.gpus / rate);
+  if (row.cap) row.keys.set("hardware.power_limit", fmt::format("{} W", row.cap->value()));
+  const Predicted p = row.cap ? predicted(row.keys, facts) : free;
+  const Estimate<Seconds>& step = p.result.decode_step.total;
+  row.power = power_of_wave(read_step_power(facts.bundle()), *p.served, p.result, p.osl);
+  row.alone = {p.result.computed.time, step.shared, step.own, step.origin};
+  row.clock_error = p.result.decode_step.governed.error;
 }
 
 void refuse(std::map<std::string, RefusedRow>& refused, const std::string& name, const char* why) {

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "orrery/base/bundle.h"
+#include "orrery/base/estimate.h"
 #include "orrery/base/units.h"
 #include "orrery/energy/power/step_power.h"
 #include "orrery/hardware/cluster.h"
@@ -44,10 +45,13 @@ struct MlperfPowerRow {
   std::optional<Watts> cap;  // of a board; absent: the data sheet's limit
   std::string engine;        // id of the profile
   ScenarioKeys keys;         // the question of one engine
-  StepWork work;             // of one GPU for a wave of requests, as predicted
   double requests = 0;       // of a wave on one engine
-  double time_error = 0;     // standard deviation of the logarithm of the predicted time
-  Seconds time;              // of a wave, as measured
+  StepWork work;             // of one GPU for a wave, as predicted without a cap
+  // As predicted with it: the power of a board and the time of a wave.
+  Estimate<Watts> power;
+  Estimate<Seconds> alone;
+  double clock_error = 0;  // relative, of the clock under the cap
+  Seconds time;            // of a wave, as measured
   Watts wall;
 };
 
