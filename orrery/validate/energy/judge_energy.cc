@@ -118,7 +118,10 @@ void judge_services(const std::filesystem::path& dir, const Bundle& bundle,
                     ValidationReport& report) {
   const std::vector<LlmPowerRow> rows = read_llm_power(dir, bundle, report);
   const StepPowerConstants errors = read_step_power(bundle);
-  for (const auto& [group, fit] : left_out_fits(rows, errors.regulated).fits) {
+  std::set<std::string> groups;
+  for (const LlmPowerRow& r : rows) groups.insert(r.group);
+  for (const std::string& group : groups) {
+    const StepPowerFit fit = fit_step_power(rows, group, errors.regulated);
     for (const LlmPowerRow& r : rows) {
       if (r.group == group) add_service(r, fit, errors, rows, report);
     }

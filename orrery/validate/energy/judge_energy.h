@@ -2,7 +2,7 @@
 //
 //   table kernel_power                  calls of left-out shapes in the time that was measured
 //   table kernel_power, GPU left out    all calls, by constants fitted on the other GPUs alone
-//   table llm_energy                    services, by constants fitted without the row's GPU and model
+//   table llm_energy                    services, by constants fitted without their model's rows
 //   table mlperf                        servers at the wall (judge_mlperf.h)
 //
 // The metrics are "power of long calls" (0.1 ms and more), whose readings are mostly their own, and

@@ -1,8 +1,8 @@
 // `orrery validate energy --table mlperf`: servers at the wall (mlperf_power_rows.h).
 //
-//   wall power in the measured time    boards by the law of steps in the time that was measured, and
-//                                      the rest of the server and its supplies by Plant, whose laws
-//                                      leave the judged server out
+//   wall power in the measured time    boards by the law of steps in the time that was measured,
+//                                      and the rest of the server and its supplies by Plant, whose
+//                                      laws leave the judged server out
 //   wall power                         the same in the predicted time
 //   time of a request                  from the scenario alone, of the server
 //   time under a cap                   over the time without it, from the scenario alone

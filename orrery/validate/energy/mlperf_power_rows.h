@@ -10,7 +10,8 @@
 //                   tokens of at most 1,024 (assumed), answers as counted
 //   gptj            fp8, one GPU an engine, 396 requests of four beams, which share a prompt;
 //                   CNN/DailyMail: 870 tokens (assumed), 69 of the answer
-//   mixtral-8x7b    fp8, one GPU an engine, 3,072 sequences; 300 tokens (assumed), 146 of the answer
+//   mixtral-8x7b    fp8, one GPU an engine, 3,072 sequences; 300 tokens (assumed), 146 of the
+//                   answer
 //   llama3.1-405b   fp4, all GPUs an engine, 512 sequences; 9,400 tokens (assumed)
 //
 // MaxQ caps the power of the boards: 500 W in llama2-70b and mixtral-8x7b and 350 W in gptj

@@ -2,7 +2,6 @@
 
 #include <Eigen/Dense>
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <set>
 
@@ -30,23 +29,18 @@ constexpr Unknown kOfKernels{0.15, 0.1, 0, 1}, kOfCompute{1.4, 0.5, 0, 4},
     // Boards are idle at 0.11 (H100, 75 of 700 W) to 0.15 of their limit.
     kAwake{0.2, 0.05, 0.11, 0.45}, kLogGain{0, 0.2, -1.5, 1.5}, kLonger{0.5, 0.4, 0, 1};
 
-// Deviations of the logarithm of a gain among which left-out groups choose.
-constexpr std::array<double, 3> kGainDeviations = {0.05, 0.1, 0.2};
-
 using Column = Eigen::VectorXd;
 
 // All constants in one row of numbers.
 class Layout {
  public:
-  Layout(const std::vector<const LlmPowerRow*>& rows, double gain_deviation) {
-    Unknown gain = kLogGain;
-    gain.deviation = gain_deviation;
+  explicit Layout(const std::vector<const LlmPowerRow*>& rows) {
     for (const LlmPowerRow* r : rows) boards_.insert(r->gpu.id), engines_.insert(r->engine);
     unknowns_ = {kOfKernels, kOfCompute, kOfMemory, kOfLinks, kComputeExponent, kMemoryExponent};
     for (std::size_t i = 0; i < boards_.size(); ++i)
-      unknowns_.insert(unknowns_.end(), {kAwake, gain});
+      unknowns_.insert(unknowns_.end(), {kAwake, kLogGain});
     for (std::size_t i = 0; i < engines_.size(); ++i)
-      unknowns_.insert(unknowns_.end(), {gain, kLonger});
+      unknowns_.insert(unknowns_.end(), {kLogGain, kLonger});
   }
 
   const std::vector<Unknown>& unknowns() const { return unknowns_; }
@@ -165,65 +159,30 @@ Watts power_in_measured_time(const LlmPowerRow& row, const StepPowerFit& fit) {
 }
 
 StepPowerFit fit_step_power(const std::vector<LlmPowerRow>& rows, std::string_view without,
-                            double regulated, double gain_deviation) {
+                            double regulated) {
   std::vector<const LlmPowerRow*> used;
   for (const LlmPowerRow& r : rows) {
     if (r.group != without) used.push_back(&r);
   }
   if (used.empty()) throw InputError("fit: the table llm_energy has no rows");
-  const Layout layout(used, gain_deviation);
+  const Layout layout(used);
   const InProcessFit waits = fit_in_process(rows, without);
   return layout.fit_at(solve_steps(layout, used, regulated, waits), regulated, waits);
 }
 
-LeftOutFits left_out_fits(const std::vector<LlmPowerRow>& rows, double regulated) {
+StepPowerConstants fit_step_power(const std::vector<LlmPowerRow>& rows, double regulated) {
   std::set<std::string> groups;
   for (const LlmPowerRow& r : rows) groups.insert(r.group);
-  struct Trial {
-    double deviation = 0, error = 0;  // the sum over all rows
-    std::map<std::string, StepPowerFit> fits;
-    std::map<std::string, double> errors;
-  };
-  std::vector<Trial> trials;
-  for (const double deviation : kGainDeviations) {
-    Trial t;
-    t.deviation = deviation;
-    for (const std::string& group : groups) {
-      // A single group leaves nothing to fit it on.
-      const std::string_view without = groups.size() > 1 ? std::string_view(group) : "";
-      const StepPowerFit& fit = t.fits[group] = fit_step_power(rows, without, regulated, deviation);
-      for (const LlmPowerRow& r : rows) {
-        if (r.group == group)
-          t.errors[group] += std::abs(std::log(power_in_measured_time(r, fit) / r.power));
-      }
-      t.error += t.errors[group];
-    }
-    trials.push_back(std::move(t));
-  }
-  const auto best = [&trials](const std::string& without) -> const Trial& {
-    const auto error = [&without](const Trial& t) {
-      const auto own = t.errors.find(without);
-      return t.error - (own == t.errors.end() ? 0 : own->second);
-    };
-    return *std::min_element(trials.begin(), trials.end(),
-                             [&](const Trial& a, const Trial& b) { return error(a) < error(b); });
-  };
-  LeftOutFits out;
-  out.gain_deviation = best("").deviation;
-  double sum = 0;
+  double size = 0;
   for (const std::string& group : groups) {
-    const Trial& t = best(group);
-    out.fits[group] = t.fits.at(group);
-    sum += t.errors.at(group);
+    const StepPowerFit fit = fit_step_power(rows, group, regulated);
+    for (const LlmPowerRow& r : rows) {
+      if (r.group == group)
+        size += std::abs(std::log(power_in_measured_time(r, fit) / r.power)) / real(rows.size());
+    }
   }
-  out.mean_error = sum / real(rows.size());
-  return out;
-}
-
-StepPowerConstants fit_step_power(const std::vector<LlmPowerRow>& rows, double regulated) {
-  const LeftOutFits left_out = left_out_fits(rows, regulated);
-  StepPowerConstants c = fit_step_power(rows, "", regulated, left_out.gain_deviation).constants;
-  c.error = 1.25 * left_out.mean_error;  // 1.25 mean absolute errors are a standard deviation
+  StepPowerConstants c = fit_step_power(rows, "", regulated).constants;
+  c.error = 1.25 * size;  // 1.25 mean absolute errors are a standard deviation
   std::vector<double> boards, engines;
   for (const auto& [id, b] : c.boards) boards.push_back(std::log(b.gain));
   for (const auto& [id, gain] : c.engines) engines.push_back(std::log(gain));

@@ -27,21 +27,11 @@ struct StepPowerFit {
 };
 
 // The fit on all rows but those of the group `without`. Errors of the constants are 0.
-// `regulated`: StepPowerConstants::regulated. `gain_deviation`: of the priors of the logarithms of
-// gains. InputError: no row is left.
+// `regulated`: StepPowerConstants::regulated. InputError: no row is left.
 StepPowerFit fit_step_power(const std::vector<LlmPowerRow>& rows, std::string_view without,
-                            double regulated, double gain_deviation = 0.2);
+                            double regulated);
 
-// For each group, the fit that has not seen its rows. The gains' deviation is the one of three with
-// which the other groups' fits err least on the rows that they have not seen.
-struct LeftOutFits {
-  std::map<std::string, StepPowerFit> fits;
-  double gain_deviation = 0;  // the choice of all groups
-  double mean_error = 0;      // absolute, of the logarithm of the power
-};
-LeftOutFits left_out_fits(const std::vector<LlmPowerRow>& rows, double regulated);
-
-// The fit on all rows, with the errors that left-out groups tell.
+// The same with the errors that rows of left-out groups tell.
 StepPowerConstants fit_step_power(const std::vector<LlmPowerRow>& rows, double regulated);
 
 // Power of one GPU's board in the time that was measured.

@@ -107,7 +107,7 @@ TEST(Plant, LeavesAServerOut) {
   const Plant all(with_plant(text)), without(with_plant(text), "d"), never(with_plant(kPlant));
   const Gpu gpu = gpu_of(1000);
   const auto wall = [&](const Plant& plant) {
-    return plant.at_wall(gpu, node_of_eight(), boards(8, 0)).value.value();
+    return plant.at_wall(gpu, node_of_eight(), boards(986, 8)).value.value();
   };
   EXPECT_EQ(wall(without), wall(never));
   EXPECT_GT(wall(all), 1.02 * wall(never));

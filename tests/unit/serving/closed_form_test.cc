@@ -123,7 +123,7 @@ TEST_F(ClosedForm, PromptsThatComeWithinADecodeStepAreComputedTogether) {
   EXPECT_EQ(r.computed.prompt_steps, 50);
 }
 
-// What is computed holds every prompt, also where a wave ends with a step of fewer prompts.
+// The work of a wave holds every prompt, also where it ends with a step of fewer prompts.
 TEST_F(ClosedForm, AllPromptsOfAWaveAreComputed) {
   const auto tokens = [](const ClosedFormResult& r) {
     return steps_of(r.computed.prompts.total.value) * r.computed.prompt_steps;

@@ -69,22 +69,6 @@ TEST(StepPowerFit, IsPulledLittleByOneWrongRow) {
   EXPECT_NEAR(std::log(power_in_measured_time(rows.back(), fit) / rows.back().power), 0, 0.03);
 }
 
-TEST(StepPowerFit, LeavesEachGroupOutOfItsFitAndOfTheChoiceOfItsPrior) {
-  std::vector<LlmPowerRow> rows = made_rows();
-  const LeftOutFits before = left_out_fits(rows, 0.98);
-  ASSERT_EQ(before.fits.size(), 4U);
-  for (LlmPowerRow& r : rows) {
-    if (r.group == "a x") r.power = r.power * 3;
-  }
-  const LeftOutFits after = left_out_fits(rows, 0.98);
-  const auto gain = [](const LeftOutFits& f, const char* group) {
-    return f.fits.at(group).constants.boards.at("a").gain;
-  };
-  EXPECT_EQ(gain(after, "a x"), gain(before, "a x"));
-  EXPECT_NE(gain(after, "a y"), gain(before, "a y"));
-  EXPECT_GT(after.mean_error, before.mean_error);
-}
-
 TEST(StepPowerFit, TellsTheErrorOfRowsThatItHasNotSeen) {
   std::vector<LlmPowerRow> rows = made_rows();
   for (std::size_t i = 0; i < rows.size(); ++i)
