@@ -1,10 +1,10 @@
 // The metrics of power and energy of a steady load: `power`, the mean power of a GPU's board while
 // the requests are computed, and `energy_per_token` and `energy_per_request`, of all GPUs.
 //
-// The requests take prefill_steps typical steps of prompts and osl - 1 typical decode steps for
-// each wave of `running` requests (closed_form.h). The GPUs' boards alone are counted, without
-// hosts, switches and cooling. With a power limit or a clock, also `clock`, the mean of both kinds
-// of steps over their time.
+// A wave of `running` requests takes the steps that ClosedFormResult::computed says, in the time
+// from which the throughput follows, so that the energy of a token times the output throughput is
+// the power of all GPUs. The GPUs' boards alone are counted, without hosts, switches and cooling.
+// With a power limit or a clock, also `clock`, the mean of both kinds of steps over their time.
 #pragma once
 
 #include <cstdint>
