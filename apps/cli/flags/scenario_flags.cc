@@ -86,7 +86,7 @@ ScenarioFlags::ScenarioFlags(CLI::App& app, Of of) : of_(of), verb_(app.get_name
     if (is_of_other_verb(f.name())) continue;
     if (f.name() == "model") {
       add(app, f, f.name(), "-m,--model", help_of(f))->group("what is asked about");
-    } else if (f.name() == "objective" && verb_ != "memory") {
+    } else if (f.name() == "objective" && verb_ != "memory" && of != Of::kPlan) {
       add(app, f, f.name(), "--objective", help_of(f))->group("what is asked about");
     } else if (f.group() && f.name() == "workload" && service) {
       // A service has lengths of its own and reads these two keys.
