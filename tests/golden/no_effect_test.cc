@@ -291,7 +291,7 @@ TEST(Compare, SaysWhatIsWrongWithALog) {
 }
 
 TEST(Messages, SayWhatToAskInstead) {
-  for (const char* ask : {"plan --help", "step --help", "catalog --help"}) {
+  for (const char* ask : {"planner --help", "step --help", "catalog --help"}) {
     const Result r = run_program(ask);
     EXPECT_EQ(r.code, kBadInput) << ask;
     EXPECT_THAT(r.err, HasSubstr("unknown verb")) << ask;

@@ -9,14 +9,21 @@ namespace orrery::cli {
 namespace {
 
 // The metrics of a plan that its paragraph shows, where it has them.
-constexpr const char* kOfPlan[] = {"cost_per_hour",     "cost_per_million_output_tokens",
-                                  "chance",            "headroom",
-                                  "ttft_p50",          "ttft_p99",
-                                  "tpot_p50",          "tpot_p99",
-                                  "e2e_p99",           "slo_attainment",
-                                  "output_throughput", "running",
-                                  "kv_use",            "power",
-                                  "energy_per_token"};
+constexpr const char* kOfPlan[] = {"cost_per_hour",
+                                   "cost_per_million_output_tokens",
+                                   "chance",
+                                   "headroom",
+                                   "ttft_p50",
+                                   "ttft_p99",
+                                   "tpot_p50",
+                                   "tpot_p99",
+                                   "e2e_p99",
+                                   "slo_attainment",
+                                   "output_throughput",
+                                   "running",
+                                   "kv_use",
+                                   "power",
+                                   "energy_per_token"};
 
 }  // namespace
 
@@ -28,8 +35,8 @@ std::string plan_table(const Answer& answer) {
     for (const char* name : kOfPlan) {
       const Metric* m = p.find(name);
       if (m == nullptr) continue;
-      out += fmt::format("  {:<32} {:>10} {:<12} {}", name, number(m->value), m->unit,
-                         interval90(*m));
+      out +=
+          fmt::format("  {:<32} {:>10} {:<12} {}", name, number(m->value), m->unit, interval90(*m));
       out.erase(out.find_last_not_of(' ') + 1);
       out += '\n';
     }

@@ -7,8 +7,8 @@
 #include "apps/cli/output/output.h"
 #include "apps/cli/verbs/verbs.h"
 #include "orrery/base/error.h"
-#include "orrery/scenario/document/scenario_file.h"
 #include "orrery/planner/answer/planner.h"
+#include "orrery/scenario/document/scenario_file.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery::cli {

@@ -61,11 +61,15 @@ std::string compared(PlanObjective objective, const Proof& best, const Proof& ot
 Point point_of(const Proof& proof, const Scenario& question) {
   const FleetPlan& f = proof.raced.fleet;
   Point p = proof.point;
-  p.at = {{"model", p.at.at("model")}, {"gpu", f.engine.gpu.gpu},
-          {"gpus", f.gpus()},          {"engine", f.engine.engine},
+  p.at = {{"model", p.at.at("model")},
+          {"gpu", f.engine.gpu.gpu},
+          {"gpus", f.gpus()},
+          {"engine", f.engine.engine},
           {"format", f.engine.format.empty() ? "checkpoint" : f.engine.format},
-          {"engines", f.engines},      {"tp", f.engine.tp},
-          {"pp", f.engine.pp},         {"dp", f.engine.dp},
+          {"engines", f.engines},
+          {"tp", f.engine.tp},
+          {"pp", f.engine.pp},
+          {"dp", f.engine.dp},
           {"ep", f.engine.ep}};
   if (f.decode) {
     p.at["decode_engines"] = f.decode_engines;
@@ -102,8 +106,8 @@ Plans find_plans(Runner& runner, const Scenario& scenario) {
     throw InputError("plan: all requests of the load come at once; a plan needs a rate");
   const FirstStage first = first_stage(runner, question, load);
   if (first.options.empty())
-    throw Infeasible(fmt::format("none of {} engines can serve: {}", first.considered,
-                                 counted(first.rejected)));
+    throw Infeasible(
+        fmt::format("none of {} engines can serve: {}", first.considered, counted(first.rejected)));
   Trials trials(runner, question, load);
   const RaceResult raced = race(question, load, first, trials);
   std::vector<Proof> plans;
@@ -128,8 +132,8 @@ Plans find_plans(Runner& runner, const Scenario& scenario) {
   std::vector<std::string>& told = answer.points.front().notes;
   told.insert(told.end(), notes.begin(), notes.end());
   if (!first.rejected.empty())
-    told.push_back(fmt::format("of {} engines cannot serve: {}", first.considered,
-                               counted(first.rejected)));
+    told.push_back(
+        fmt::format("of {} engines cannot serve: {}", first.considered, counted(first.rejected)));
   told.push_back(fmt::format("complete: {} fleets{}{}; {} simulations", raced.fleets,
                              raced.left.empty() ? "" : ", not shown ", counted(raced.left),
                              trials.simulations()));

@@ -91,14 +91,14 @@ EngineBound engine_bound(Runner& runner, const Scenario& question, const EngineO
     const auto capacity =
         std::min<std::int64_t>(kMostBatch, std::llround(value(one, "max_concurrency")));
     const double longer = (load.isl + load.osl) / (load.isl + load.osl / 2);
-    for (double at = 1; ; at *= kStep) {
+    for (double at = 1;; at *= kStep) {
       const auto b = std::min<std::int64_t>(capacity, std::llround(std::ceil(at)));
       const Point p = b == 1 ? one : batches.at(b, false);
       const auto n = static_cast<double>(b);
       const double prefill = value(p, "prefill_time") / 1e3, step = value(p, "tpot") / 1e3;
       out.prefill = std::max(out.prefill, kSlack * n / prefill);
-      out.decode = std::max(out.decode,
-                            kSlack * (b == capacity ? longer : 1.0) * n / (load.osl * step));
+      out.decode =
+          std::max(out.decode, kSlack * (b == capacity ? longer : 1.0) * n / (load.osl * step));
       const double mixed = step + prefill / n * (n - 1) / load.osl;
       if (mixed * 1e3 <= limit.decode)
         out.likely = std::max(out.likely, n / (prefill + load.osl * step));

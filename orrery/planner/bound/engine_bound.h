@@ -1,11 +1,11 @@
-// What one engine can do at most within the limits, by the closed form of a fixed batch: the first
+// The most that one engine can do within the limits, by the closed form of a fixed batch: the first
 // stage of the planner, which decides what need not be simulated.
 //
-// Of a batch of b requests of mean lengths the closed form has the time P(b) in which their prompts
-// are computed and the mean decode step t(b). A step with prompts and decodes takes at least as
-// long as one with either of them. Within any time in which n requests are served an engine
-// therefore works at least for as long as their prompts alone, and as their decodes alone, take in
-// steps of the best size:
+// The closed form states two times of a batch of b requests of mean lengths: P(b), in which their
+// prompts are computed, and t(b), the mean decode step. A step with prompts and decodes takes at
+// least as long as one with either of them. Within any time in which n requests are served an
+// engine therefore works at least for as long as their prompts alone, and as their decodes alone,
+// take in steps of the best size:
 //
 //   rate <= min(max_b b / P(b), max_b b / (osl t(b)))          prefill, decode
 //
@@ -33,11 +33,11 @@ namespace orrery {
 inline constexpr double kSlack = 1.1;
 
 struct EngineBound {
-  std::string misfit;          // why the engine cannot serve at all; empty: it can
-  double prefill = 0;          // requests/s whose prompts it can compute, at most
-  double decode = 0;           // requests/s that it can decode, at most
-  double likely = 0;           // requests/s that it does both for, as a start for the search
-  double hour = 0;             // USD for an hour of its GPUs; 0: not asked
+  std::string misfit;  // why the engine cannot serve at all; empty: it can
+  double prefill = 0;  // requests/s whose prompts it can compute, at most
+  double decode = 0;   // requests/s that it can decode, at most
+  double likely = 0;   // requests/s that it does both for, as a start for the search
+  double hour = 0;     // USD for an hour of its GPUs; 0: not asked
 
   double most() const { return prefill < decode ? prefill : decode; }
 };

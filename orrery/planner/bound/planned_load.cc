@@ -28,8 +28,8 @@ PlannedLoad planned_load(const ServiceQuestion& service, std::vector<std::string
   } else if (last.seconds() > 0) {
     out.rate = (n - 1) / last.seconds();
   }
-  out.shares_prompts = !service.trace.empty() || service.shared_prefix > 0 ||
-                       service.samples > 1 || service.turns != "1";
+  out.shares_prompts = !service.trace.empty() || service.shared_prefix > 0 || service.samples > 1 ||
+                       service.turns != "1";
   return out;
 }
 

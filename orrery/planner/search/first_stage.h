@@ -16,10 +16,10 @@ struct RatedOption {
   EngineOption option;
   EngineBound bound;
 
-  // What `engines` of it add to the objective's value: USD an hour, or GPUs.
+  // The part of the objective's value that `engines` of it make: USD an hour, or GPUs.
   double value(PlanObjective objective, double engines) const {
-    return engines * (objective == PlanObjective::kCost ? bound.hour
-                                                        : static_cast<double>(option.gpus()));
+    return engines *
+           (objective == PlanObjective::kCost ? bound.hour : static_cast<double>(option.gpus()));
   }
 };
 

@@ -45,9 +45,8 @@ Scenario FleetPlan::service(const Scenario& question) const {
   service.cluster.replicas = engines;
   service.cluster.router = "least-outstanding";
   if (decode) {
-    service.cluster.disaggregation.decode =
-        fmt::format("{}:tp{}:pp{}:dp{}:ep{}", decode_engines, decode->tp, decode->pp, decode->dp,
-                    decode->ep);
+    service.cluster.disaggregation.decode = fmt::format(
+        "{}:tp{}:pp{}:dp{}:ep{}", decode_engines, decode->tp, decode->pp, decode->dp, decode->ep);
   }
   Scenario s = engine.asked(question);
   s.asked = std::move(service);

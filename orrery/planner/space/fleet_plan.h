@@ -1,4 +1,4 @@
-// What a plan consists of: engines of one kind, or a pool for prefill and one for decode.
+// The parts of a plan: engines of one kind, or a pool for prefill and one for decode.
 //
 // An engine option is a GPU, an engine, a format of the weights and a layout. A fleet is a number
 // of engines of one option, or of two. Both know their scenario, so that what is planned is asked,
@@ -27,7 +27,7 @@ struct EngineOption {
 };
 
 struct FleetPlan {
-  EngineOption engine;    // of prefill, where there is a pool for decode
+  EngineOption engine;  // of prefill, where there is a pool for decode
   std::int64_t engines = 1;
   std::optional<EngineOption> decode;
   std::int64_t decode_engines = 0;

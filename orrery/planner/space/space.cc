@@ -44,11 +44,8 @@ std::vector<EngineOption> engine_options(const Scenario& question, const Catalog
       for (const std::string& format : plan.formats) {
         for (const std::int64_t tp : degrees(plan.tp, std::min(node, most))) {
           for (const std::int64_t pp : degrees(plan.pp, most / tp)) {
-            EngineOption option{stock,
-                                engine,
-                                format == "checkpoint" ? "" : format,
-                                static_cast<int>(tp),
-                                static_cast<int>(pp)};
+            EngineOption option{stock, engine, format == "checkpoint" ? "" : format,
+                                static_cast<int>(tp), static_cast<int>(pp)};
             out.push_back(option);
             if (!experts || tp == 1) continue;
             option.ep = option.tp;

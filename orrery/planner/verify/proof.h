@@ -19,11 +19,11 @@ namespace orrery {
 inline constexpr int kLevels = 10;
 
 struct Proof {
-  Raced raced;  // with the engines, the rate and the value that were proved
-  Point point;  // of the simulated service, with its spare engines
-  bool kept = false;    // false: the limits were missed with as many more engines as are tried
-  double chance = 0;    // 0 to 1
-  double headroom = 0;  // percent; of a load with a rate
+  Raced raced;             // with the engines, the rate and the value that were proved
+  Point point;             // of the simulated service, with its spare engines
+  bool kept = false;       // false: the limits were missed with as many more engines as are tried
+  double chance = 0;       // 0 to 1
+  double headroom = 0;     // percent; of a load with a rate
   std::int64_t added = 0;  // engines that the race had not found necessary
 };
 

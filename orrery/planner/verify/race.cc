@@ -13,9 +13,9 @@ namespace orrery {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::infinity();
-constexpr double kRateStep = 1.01;        // ratio of the rates that are tried
-constexpr double kLeastRate = 0.01;       // of the likely one, below which an option is given up
-constexpr std::int64_t kGiveUp = 8;       // times the likely number of engines
+constexpr double kRateStep = 1.01;   // ratio of the rates that are tried
+constexpr double kLeastRate = 0.01;  // of the likely one, below which an option is given up
+constexpr std::int64_t kGiveUp = 8;  // times the likely number of engines
 constexpr const char* kBound = "cannot be better than the plans shown, by its bound";
 constexpr const char* kWorse = "is worse than the plans shown";
 constexpr const char* kMisses = "misses the limits";
@@ -72,9 +72,8 @@ class Race {
   void alone(const FirstStage& first) {
     for (const RatedOption& o : first.options) {
       const double n = std::ceil(load_.rate / o.bound.likely);
-      const double promise = throughput()
-                                 ? -o.bound.likely * static_cast<double>(most(o))
-                                 : spare_value(o, static_cast<std::int64_t>(n));
+      const double promise = throughput() ? -o.bound.likely * static_cast<double>(most(o))
+                                          : spare_value(o, static_cast<std::int64_t>(n));
       entrants_.push_back({&o, nullptr, promise});
     }
   }
@@ -101,9 +100,9 @@ class Race {
     if (fleet.decode) fleet.decode_engines += plan_.spare;
     const Raced raced{std::move(fleet), value, rate};
     if (full() && score(raced) >= threshold()) return kWorse;
-    const auto at = std::upper_bound(
-        result_.best.begin(), result_.best.end(), raced,
-        [this](const Raced& a, const Raced& b) { return score(a) < score(b); });
+    const auto at =
+        std::upper_bound(result_.best.begin(), result_.best.end(), raced,
+                         [this](const Raced& a, const Raced& b) { return score(a) < score(b); });
     result_.best.insert(at, raced);
     if (static_cast<std::int64_t>(result_.best.size()) <= plan_.top) return nullptr;
     result_.best.pop_back();
@@ -171,9 +170,8 @@ class Race {
     });
     std::vector<Pools> missed;
     for (const Pools& p : tried) {
-      const bool hopeless = std::any_of(missed.begin(), missed.end(), [&p](const Pools& m) {
-        return p.x <= m.x && p.y <= m.y;
-      });
+      const bool hopeless = std::any_of(missed.begin(), missed.end(),
+                                        [&p](const Pools& m) { return p.x <= m.x && p.y <= m.y; });
       if (hopeless) continue;
       const FleetPlan f = fleet(e, p.x, p.y);
       if (trials_.meets(f, load_.rate)) return enter(f, value_of(e, f), load_.rate);
@@ -191,7 +189,8 @@ class Race {
     };
     const std::int64_t floor = steps(kLeastRate * likely), top = steps(bound);
     std::int64_t meets = floor - 1, misses = top + 1;
-    std::int64_t k = better > 0 ? std::max(floor, steps(better) + 1) : std::min<std::int64_t>(0, top);
+    std::int64_t k =
+        better > 0 ? std::max(floor, steps(better) + 1) : std::min<std::int64_t>(0, top);
     if (k > top) return std::nullopt;
     const bool least = better > 0;  // a miss there is enough
     for (std::int64_t step = 8;; step *= 2) {

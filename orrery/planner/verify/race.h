@@ -29,7 +29,7 @@ namespace orrery {
 
 // A fleet that keeps the limits in the race.
 struct Raced {
-  FleetPlan fleet;       // with its spare engines
+  FleetPlan fleet;   // with its spare engines
   double value = 0;  // USD an hour, GPUs, J a request, or requests/s
   double rate = 0;   // requests/s that it serves
 };

@@ -9,7 +9,7 @@
 namespace orrery {
 namespace {
 
-constexpr double kLeastTime = 60;            // s, of arrivals
+constexpr double kLeastTime = 60;  // s, of arrivals
 constexpr std::int64_t kMostRequests = 20'000;
 
 double value(const Point& p, std::string_view name) {

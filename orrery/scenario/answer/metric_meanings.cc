@@ -26,7 +26,8 @@ constexpr MetricMeaning kMeanings[] = {
      "concurrency\""},
     // Plans.
     {"chance", "plan",
-     "probability that the limits hold, over errors of the step times and other requests: the share "
+     "probability that the limits hold, over errors of the step times and other requests: the "
+     "share "
      "of ten simulations in which they did"},
     {"headroom", "plan", "by how much the rate may grow until the limits are missed"},
     // Latency and throughput.

@@ -255,8 +255,8 @@ const std::vector<std::string>& keys_of(const Scenario::Asked& asked) {
       kReplay = {"name", "question", "hardware", "replay"},
       kTraining = {"name",     "question", "objective", "model", "model_overrides",
                    "hardware", "training", "chance",    "cost",  "energy"},
-      kPlan = {"name", "question", "model", "model_overrides", "workload",
-               "cost", "load",     "slo",   "plan"};
+      kPlan = {"name", "question", "model", "model_overrides", "workload", "cost",
+               "load", "slo",      "plan"};
   if (std::holds_alternative<CollectiveQuestion>(asked)) return kCollective;
   if (std::holds_alternative<KernelQuestion>(asked)) return kKernel;
   if (std::holds_alternative<TrainingQuestion>(asked)) return kTraining;

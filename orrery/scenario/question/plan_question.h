@@ -20,7 +20,7 @@
 
 namespace orrery {
 
-// What the best plan has least of; of kThroughput most.
+// The quantity of which the best plan has the least; with kThroughput the most.
 enum class PlanObjective { kCost, kGpus, kEnergy, kThroughput };
 // "cost", "gpus", "energy", "throughput", in the order of the values.
 const std::vector<std::string>& plan_objective_names();

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "orrery/base/error.h"
-#include "orrery/scenario/question/kernel_inverse.h"
+#include "orrery/scenario/kernel/kernel_inverse.h"
 #include "orrery/scenario/question/kernel_ops.h"
 #include "orrery/scenario/runner/runner.h"
 #include "tests/refusal.h"

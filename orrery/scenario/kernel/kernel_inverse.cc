@@ -1,4 +1,4 @@
-#include "orrery/scenario/question/kernel_inverse.h"
+#include "orrery/scenario/kernel/kernel_inverse.h"
 
 #include <fmt/format.h>
 
