@@ -132,9 +132,6 @@ void check_keys(const Node& document, const ScenarioValues& keys) {
     }
     return;
   }
-  if (const Node* n = document.find("energy"))
-    n->fail(
-        "the plant of a simulated service is not counted; that of a scenario without a load is");
   if (const Node* w = document.find("workload")) {
     for (const std::string& key : steady_keys()) {
       if (const Node* n = w->find(key))

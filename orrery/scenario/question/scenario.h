@@ -129,8 +129,8 @@ struct Scenario : ServingSetup {
   std::string name = "scenario";
   std::string question;  // in a sentence; shown above the answer
 
-  CostChoice cost;    // of serving and training
-  PlantChoice plant;  // of a fixed batch, a closed loop or training
+  CostChoice cost;  // of serving and training
+  PlantChoice plant;
 
   using Asked = std::variant<SteadyQuestion, ServiceQuestion, CollectiveQuestion, KernelQuestion,
                              TrainingQuestion, ReplayQuestion>;
