@@ -51,4 +51,21 @@ void BM_ShortRequests(benchmark::State& state) {
 }
 BENCHMARK(BM_ShortRequests)->Unit(benchmark::kMillisecond);
 
+// The same with blocks of 16 tokens and of one token, as SGLang has them, in a prefix cache.
+void BM_Blocks(benchmark::State& state) {
+  RequestLoad load;
+  load.requests.resize(5'000);
+  std::int64_t now = 0;
+  for (Request& r : load.requests) {
+    r.input = 512, r.output = 128;
+    r.arrival = {now += 500'000'000};
+  }
+  SimulationConfig config;
+  config.replica.limits.block_size = static_cast<std::int32_t>(state.range(0));
+  config.replica.kv_blocks = 116'000 / state.range(0);
+  TableTimer timer;
+  for (auto _ : state) benchmark::DoNotOptimize(simulate(config, load, timer).end);
+}
+BENCHMARK(BM_Blocks)->Arg(1)->Arg(16)->Unit(benchmark::kMillisecond);
+
 }  // namespace

@@ -54,6 +54,7 @@ int run(int argc, char** argv) {
     }
   };
   group("Predict an inference service", {add_memory, add_estimate, add_simulate});
+  group("Choose what to deploy", {add_plan});
   group("Predict a training job", {add_train});
   group("Predict single kernels and collectives, or change a recorded trace",
         {add_kernel, add_network, add_replay});

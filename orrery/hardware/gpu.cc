@@ -48,6 +48,8 @@ void declare(Fields& f, Gpu& g) {
   f.add("peak_clock", g.peak_clock, "clock that the data sheet's peaks imply")
       .range(100 * kMega, 10 * kGiga);
   f.add("power", g.power, "thermal design power").range(1, 100 * kKilo);
+  f.add("least_power_limit", g.least_power_limit, "lowest power limit that the board accepts")
+      .range(1, 100 * kKilo);
   f.add("dies", g.dies, "devices that software sees in one card").range(1, 64);
   f.group(
        "peak",

@@ -56,14 +56,15 @@ struct Gpu {
   std::vector<std::string> aliases;
   std::string node = "standalone";  // id of the node type in which the GPU is usually sold
   GpuMemory memory;
-  std::optional<Bytes> l2;             // largest cache on the compute dies, or on-die SRAM
-  std::optional<Bytes> l3;             // memory-side cache behind the L2 (AMD Infinity Cache)
-  int compute_units = 0;               // SMs, CUs, Xe cores, TensorCores (TPU)
-  std::optional<Bytes> shared_memory;  // of one compute unit
-  std::optional<Hertz> boost_clock;    // highest clock
-  std::optional<Hertz> peak_clock;     // clock that the data sheet's tensor peaks imply
-  std::optional<Watts> power;          // thermal design power; absent if not published
-  int dies = 1;                        // devices that software sees in one card
+  std::optional<Bytes> l2;                 // largest cache on the compute dies, or on-die SRAM
+  std::optional<Bytes> l3;                 // memory-side cache behind the L2 (AMD Infinity Cache)
+  int compute_units = 0;                   // SMs, CUs, Xe cores, TensorCores (TPU)
+  std::optional<Bytes> shared_memory;      // of one compute unit
+  std::optional<Hertz> boost_clock;        // highest clock
+  std::optional<Hertz> peak_clock;         // clock that the data sheet's tensor peaks imply
+  std::optional<Watts> power;              // thermal design power; absent if not published
+  std::optional<Watts> least_power_limit;  // that can be set; absent if not published
+  int dies = 1;                            // devices that software sees in one card
   std::array<std::optional<FlopsPerSecond>, kDtypeCount> peaks;  // by Dtype; peak() reads them
   ScaleUpLink scale_up;
   HostLink host_link;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "orrery/kernel/tiers/clocked_kernels.h"
 #include "orrery/step/two_batch.h"
 
 namespace orrery {
@@ -102,6 +103,28 @@ StepModel::StepModel(const Architecture& model, const ParallelPlan& plan,
       expert_skew_(expert_skew) {}
 
 StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
+  if (governor_ == nullptr) return time_of(kernels_, batch, with_terms, stage);
+  const auto at = [&](double slowdown, bool terms) {
+    return slowdown > 1 ? time_of(ClockedKernels(kernels_, slowdown), batch, terms, stage)
+                        : time_of(kernels_, batch, terms, stage);
+  };
+  const StepGovernor::Decision decision =
+      governor_->decide([&](double slowdown) { return at(slowdown, false); });
+  StepTime step = at(decision.slowdown, with_terms);
+  if (decision.slowdown > 1) {
+    const StepTime fast = at(1, false);
+    step.ungoverned_total = fast.total.value, step.ungoverned_kernels = fast.kernels;
+    // The time follows the error of the clock as far as it has followed the clock.
+    const double follows =
+        (step.total.value / fast.total.value - 1) / (decision.slowdown - 1) * decision.error;
+    step.total.shared = std::hypot(step.total.shared, follows);
+  }
+  step.governed = decision;
+  return step;
+}
+
+StepTime StepModel::time_of(const KernelModel& kernels, const Batch& batch, bool with_terms,
+                            int stage) const {
   const auto& x = engine_.execution;
   StepTime step;
   const bool decoding = decode_only(batch);
@@ -159,7 +182,7 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
       }
       step.communication += term.time.value;
     } else {
-      const KernelTime t = kernels_.predict(op.op);
+      const KernelTime t = kernels.predict(op.op);
       term.bound = t.bound;
       step.compute += t.compute * op.count, step.memory += t.memory * op.count;
       call = t.time.value;
@@ -225,6 +248,7 @@ StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
   step.exposed = exposed > step.total.value * kRounding ? exposed : Seconds(0);
   step.total.origin =
       step.exposed > Seconds(0) ? std::max(gpu_way.origin, Origin::kFitted) : gpu_way.origin;
+  step.ungoverned_total = step.total.value, step.ungoverned_kernels = step.kernels;
   step.total.shared *= engine_.composed_error_share;
   step.total.own = std::hypot(step.total.own * engine_.composed_error_share, engine_.step_error);
   return step;

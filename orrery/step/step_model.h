@@ -31,6 +31,9 @@
 // run on a second CUDA stream. They overlap with the routed experts, except for the time in which
 // they read their own weights at the data sheet's bandwidth.
 //
+// Under a governor (step_governor.h) the kernels take the time of a lower clock
+// (kernel/tiers/clocked_kernels.h). Collectives, launches and the host do not depend on it.
+//
 // docs/composition.md says how large the errors are against measured layers and services.
 #pragma once
 
@@ -40,6 +43,7 @@
 #include "orrery/kernel/tiers/kernel_model.h"
 #include "orrery/model/architecture/architecture.h"
 #include "orrery/network/collectives/network_model.h"
+#include "orrery/step/step_governor.h"
 #include "orrery/workload/inference/program.h"
 #include "orrery/workload/plan/engine.h"
 
@@ -57,16 +61,19 @@ struct StepTerm {
 
 struct StepTime {
   Estimate<Seconds> total;
-  Seconds kernels;              // sum of the kernels without collectives
-  Seconds communication;        // sum of the collectives
-  Seconds compute;              // FLOPs of all kernels over the data sheet's peak rates
-  Seconds memory;               // bytes of all kernels over the data sheet's bandwidth
-  Seconds launches;             // CPU time of launching the step
-  Seconds host;                 // host work, whether or not it overlaps with the GPU
-  Seconds exposed;              // total - kernels - communication: time in which the GPU idles
-  Seconds serial_host;          // host work after the GPU's; 0 if host_overlapped
-  bool replayed = false;        // the step is replayed from a captured graph
-  int layers = 0;               // layers of the pipeline stage
+  Seconds kernels;        // sum of the kernels without collectives
+  Seconds communication;  // sum of the collectives
+  Seconds compute;        // FLOPs of all kernels over the data sheet's peak rates
+  Seconds memory;         // bytes of all kernels over the data sheet's bandwidth
+  Seconds launches;       // CPU time of launching the step
+  Seconds host;           // host work, whether or not it overlaps with the GPU
+  Seconds exposed;        // total - kernels - communication: time in which the GPU idles
+  Seconds serial_host;    // host work after the GPU's; 0 if host_overlapped
+  bool replayed = false;  // the step is replayed from a captured graph
+  int layers = 0;         // layers of the pipeline stage
+  // Under a governor, its decision, and the time and the kernels without it. Else as without one.
+  StepGovernor::Decision governed;
+  Seconds ungoverned_total, ungoverned_kernels;
   std::vector<StepTerm> terms;  // filled if asked for
 };
 
@@ -78,17 +85,24 @@ class StepModel {
             const EngineProfile& engine, const KernelModel& kernels, const NetworkModel& network,
             double expert_skew = 0);
 
+  // From now on `governor` decides about the clock of every step. Borrows it; it may be null.
+  void govern(const StepGovernor* governor) { governor_ = governor; }
+
   // The time of one step over `batch` on pipeline stage `stage`. Stage -1 is the slowest stage,
   // which determines the rate of a full pipeline. `with_terms` fills StepTime::terms.
   StepTime time(const Batch& batch, bool with_terms = false, int stage = -1) const;
 
   const ParallelPlan& plan() const { return plan_; }
+  bool governed() const { return governor_ != nullptr; }
 
   // The time in which one batch passes all pipeline stages, while no other batch is in the
   // pipeline. The serial host work is counted once.
   Estimate<Seconds> through_all_stages(const Batch& batch) const;
 
  private:
+  StepTime time_of(const KernelModel& kernels, const Batch& batch, bool with_terms,
+                   int stage) const;
+
   const Architecture& model_;
   const ParallelPlan& plan_;
   const Precision& precision_;
@@ -96,6 +110,7 @@ class StepModel {
   const KernelModel& kernels_;
   const NetworkModel& network_;
   double expert_skew_;
+  const StepGovernor* governor_ = nullptr;
 };
 
 // Factor on the time of decode attention in a step that also carries a prompt, >= 1

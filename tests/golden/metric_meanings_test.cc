@@ -8,6 +8,7 @@
 #include <set>
 
 #include "orrery/flow/chakra/chakra.h"
+#include "orrery/planner/answer/planner.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
@@ -62,6 +63,16 @@ hardware: {gpu: h100-sxm}
 training: {gpus: 64, tp: 4, ep: 8, seq: 8192, global_batch: 16, offload_optimizer: true}
 )",
     R"(
+model: llama-3-8b
+hardware: {gpu: h100-sxm, power_limit: 400 W}
+)",
+    R"(
+model: llama-3-8b
+load: {rate: 4, requests: 100, isl: 256, osl: 32}
+slo: {tpot: 50 ms}
+plan: {gpu: [h100-sxm], tp: [1], pp: [1]}
+)",
+    R"(
 hardware: {gpu: h100-sxm}
 kernel: {op: gemm, m: 8, n: 1024, k: 1024}
 )", "replay: {trace: " ORRERY_SOURCE_DIR "/fuzz/corpus/kineto/data_parallel.json, scale: cpu=2}"};
@@ -88,6 +99,7 @@ std::string emissions() {
 
 class Meanings : public testing::Test {
  protected:
+  Meanings() { runner_.set_planner(make_plans); }
   void see(const ScenarioSweep& s, bool memory_only = false) {
     RunOptions options;
     options.intervals = false;

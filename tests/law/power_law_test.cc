@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
+#include "orrery/base/error.h"
+#include "orrery/energy/power/clock_power.h"
 #include "orrery/energy/power/step_power.h"
 #include "orrery/hardware/catalog.h"
 
@@ -75,6 +78,62 @@ RC_GTEST_PROP(PowerLaw, TheMeanOfRepeatedStepsIsTheSteps, ()) {
   const double one = watts(gpu, engine, work);
   RC_ASSERT(std::abs(watts(gpu, engine, work.scaled(1 + *rc::gen::inRange(0, 1000))) / one - 1) <
             1e-12);
+}
+
+Gpu clocked_board() {
+  return *rc::gen::suchThat(rc::gen::exec(any_board),
+                            [](const Gpu& gpu) { return gpu.boost_clock.has_value(); });
+}
+
+// Power and time of a work under knobs; nothing where the board cannot hold the limit.
+struct Governed {
+  double power = 0, time = 0;  // W, s
+};
+std::optional<Governed> governed(const Gpu& gpu, const PowerKnobs& knobs, const StepWork& work) {
+  try {
+    const BoardClock c = step_clock(constants(), gpu, "vllm", knobs, work);
+    const ClockedSteps steps[] = {{work, slowed(work, c.slowdown).time, c.power}};
+    const double power = clocked_step_power(constants(), gpu, "vllm", knobs, steps).value.value();
+    return Governed{power, steps[0].time.value()};
+  } catch (const Infeasible&) {
+    return std::nullopt;
+  }
+}
+
+Watts any_limit(const Gpu& gpu) { return *gpu.power * (*rc::gen::inRange(100, 1001) / 1000.0); }
+
+RC_GTEST_PROP(PowerLaw, ALowerLimitNeitherSpeedsUpNorDrawsMoreAndIsKept, ()) {
+  const Gpu gpu = clocked_board();
+  const StepWork work = any_work();
+  const Watts high = any_limit(gpu), low = high * (*rc::gen::inRange(300, 1001) / 1000.0);
+  const auto more = governed(gpu, {high, {}}, work), less = governed(gpu, {low, {}}, work);
+  if (!less) return;
+  RC_ASSERT(more.has_value());
+  constexpr double kRounding = 1e-6;
+  RC_ASSERT(less->power <= low.value());
+  RC_ASSERT(less->power <= more->power * (1 + kRounding));
+  RC_ASSERT(less->time >= more->time * (1 - kRounding));
+  // Never less energy than the board awake for as long as the work takes.
+  const double awake = constants().board(gpu.id).awake * gpu.power->value();
+  RC_ASSERT(less->power >= awake * (1 - 1e-3));
+}
+
+RC_GTEST_PROP(PowerLaw, ALowerClockNeitherSpeedsUpNorDrawsMore, ()) {
+  const Gpu gpu = clocked_board();
+  const StepWork work = any_work();
+  const Hertz high = *gpu.boost_clock * (*rc::gen::inRange(300, 1001) / 1000.0);
+  const Hertz low = high * (*rc::gen::inRange(500, 1001) / 1000.0);
+  const auto more = governed(gpu, {{}, high}, work), less = governed(gpu, {{}, low}, work);
+  RC_ASSERT(less->power <= more->power * (1 + 1e-9));
+  RC_ASSERT(less->time >= more->time * (1 - 1e-9));
+}
+
+RC_GTEST_PROP(PowerLaw, TheDataSheetsLimitAndTheBoostClockChangeNothing, ()) {
+  const Gpu gpu = clocked_board();
+  const StepWork work = any_work();
+  const auto same = governed(gpu, {gpu.power, gpu.boost_clock}, work);
+  RC_ASSERT(same->time == work.time.value());
+  RC_ASSERT(same->power == watts(gpu, "vllm", work));
 }
 
 }  // namespace

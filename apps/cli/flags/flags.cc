@@ -115,10 +115,10 @@ bool is_set(const Node& document, std::string_view path) {
   return sweep != nullptr && is_set(*sweep, path);
 }
 
-void check_asked(const Node& document, std::string_view example) {
+void check_asked(const Node& document, std::string_view example, std::string_view gpu) {
   std::string missing;
   if (!is_set(document, "model")) missing = "--model";
-  if (!is_set(document, "hardware.gpu")) missing += missing.empty() ? "--gpu" : " and --gpu";
+  if (!is_set(document, gpu)) missing += missing.empty() ? "--gpu" : " and --gpu";
   if (!missing.empty()) throw InputError(fmt::format("{} missing, as in: {}", missing, example));
 }
 

@@ -37,7 +37,9 @@ std::string flag_names(const Field& field);
 bool is_set(const Node& document, std::string_view path);
 
 // InputError: no --model or no --gpu; `example` is a command that has them.
-void check_asked(const Node& document, std::string_view example);
+// `gpu`: the key of --gpu.
+void check_asked(const Node& document, std::string_view example,
+                 std::string_view gpu = "hardware.gpu");
 
 // The flags of one verb. It must outlive the parsing of the command line.
 class KeyFlags {

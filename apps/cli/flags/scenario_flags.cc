@@ -74,12 +74,20 @@ void set_goodput(Node& document, const std::vector<std::string>& limits) {
 
 }  // namespace
 
+bool ScenarioFlags::has(const Field& group) const {
+  const std::string& name = group.name();
+  if (of_ == Of::kPlan) return name == "plan" || name == "load" || name == "slo" || name == "cost";
+  return name != "plan" && (of_ == Of::kService || !is_of_service(name));
+}
+
 ScenarioFlags::ScenarioFlags(CLI::App& app, Of of) : of_(of), verb_(app.get_name()) {
-  const bool service = of == Of::kService;
+  const bool service = of != Of::kWorkload;
   for (const Field& f : fields().all()) {
     if (is_of_other_verb(f.name())) continue;
     if (f.name() == "model") {
       add(app, f, f.name(), "-m,--model", help_of(f))->group("what is asked about");
+    } else if (f.name() == "objective" && verb_ != "memory" && of != Of::kPlan) {
+      add(app, f, f.name(), "--objective", help_of(f))->group("what is asked about");
     } else if (f.group() && f.name() == "workload" && service) {
       // A service has lengths of its own and reads these two keys.
       for (const char* key : {"max_model_len", "expert_skew"}) {
@@ -87,11 +95,11 @@ ScenarioFlags::ScenarioFlags(CLI::App& app, Of of) : of_(of), verb_(app.get_name
         add(app, leaf, std::string("workload.") + key, flag_names(leaf), help_of(leaf))
             ->group(f.doc());
       }
-    } else if (f.group() && (service || !is_of_service(f.name()))) {
+    } else if (f.group() && has(f)) {
       add_leaves(app, f);
     }
   }
-  add_engine_keys(app);
+  if (of != Of::kPlan) add_engine_keys(app);
   if (service) add_limits(app);
   add_assignments(app, kEngineGroup);
 }
@@ -102,6 +110,8 @@ void ScenarioFlags::add_leaves(CLI::App& app, const Field& group) {
     std::string names = flag_names(f);
     if (group.name() == "engine") names = f.name() == "profile" ? "--engine" : "--engine-setup";
     if (is_prefixed(group.name())) names = flag_name(group.name() + "-" + f.name());
+    // A board has a limit of its own (hardware.power_limit).
+    if (group.name() == "cluster" && f.name() == "power_limit") names = "--cluster-power-limit";
     if (f.name() == "gpu") names = "-g," + names;
     add(app, f, group.name() + "." + f.name(), names, help_of(f))->group(group.doc());
   }
@@ -141,14 +151,16 @@ Node ScenarioFlags::document(const std::string& example) const {
   Node document;
   set_path(document, "name", scalar_node("command line", ""));
   apply(document);
-  check_asked(document, example);
-  if (of_ == Of::kService && !document.find("load"))
+  check_asked(document, example, of_ == Of::kPlan ? "plan.gpu" : "hardware.gpu");
+  if (of_ != Of::kWorkload && !document.find("load"))
     set_path(document, "load.seed", scalar_node("0", ""));
   return document;
 }
 
 ScenarioSweep ScenarioFlags::scenario() const {
-  return read_scenario(document(fmt::format("orrery {} --model llama-3-8b --gpu h100-sxm", verb_)));
+  const char* limits = of_ == Of::kPlan ? " --rate 4 --slo tpot:40ms" : "";
+  return read_scenario(
+      document(fmt::format("orrery {} --model llama-3-8b --gpu h100-sxm{}", verb_, limits)));
 }
 
 }  // namespace orrery::cli

@@ -14,8 +14,8 @@ namespace orrery::cli {
 
 class ScenarioFlags : public KeyFlags {
  public:
-  // The kind of question: a workload in closed form, or a service under load.
-  enum class Of { kWorkload, kService };
+  // The kind of question: a workload in closed form, a service under load, or a plan for one.
+  enum class Of { kWorkload, kService, kPlan };
   explicit ScenarioFlags(CLI::App& app, Of of = Of::kWorkload);
 
   // Lays what was given over `document`: the limits of --slo and --goodput, then all other flags.
@@ -28,6 +28,8 @@ class ScenarioFlags : public KeyFlags {
 
  private:
   void add_leaves(CLI::App& app, const Field& group);
+  // Whether the verb has flags for the keys of a group.
+  bool has(const Field& group) const;
   void add_engine_keys(CLI::App& app);
   void add_limits(CLI::App& app);
 

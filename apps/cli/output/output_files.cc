@@ -5,6 +5,7 @@
 
 #include "apps/cli/output/output.h"
 #include "apps/cli/output/output_replay.h"
+#include "orrery/scenario/answer/optimum.h"
 
 namespace orrery::cli {
 namespace {
@@ -122,6 +123,7 @@ std::string markdown(const Answer& a, bool breakdown) {
     for (const std::string& note : p.notes)
       if (breakdown) out += "- " + note + "\n";
   }
+  if (a.optimum) out += "\n" + describe(*a.optimum, a.points) + "\n";
   return out;
 }
 

@@ -5,6 +5,7 @@
 
 #include "apps/cli/flags/help.h"
 #include "apps/cli/output/output.h"
+#include "orrery/scenario/answer/optimum.h"
 
 namespace orrery::cli {
 namespace {
@@ -180,6 +181,7 @@ std::string sweep_table(const Answer& a, bool colour, std::size_t columns) {
   for (const std::vector<Column>& b : blocks)
     out += (out.empty() ? "" : "\n") + block(b, marks, colour);
   out += marks.explained(columns);
+  if (a.optimum) out += wrapped(describe(*a.optimum, a.points), columns, "");
   const std::string rest = "intervals, origins, breakdown and memory of each: -o json";
   return out + (colour ? "\x1b[2m" + rest + "\x1b[0m" : rest) + "\n";
 }

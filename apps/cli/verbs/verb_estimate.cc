@@ -6,7 +6,9 @@
 #include "apps/cli/flags/scenario_flags.h"
 #include "apps/cli/output/output.h"
 #include "apps/cli/verbs/verbs.h"
+#include "orrery/base/error.h"
 #include "orrery/scenario/document/scenario_file.h"
+#include "orrery/planner/answer/planner.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery::cli {
@@ -40,6 +42,7 @@ int feasibility_code(const std::vector<Answer>& answers) {
 void answer(Context& context, const std::vector<ScenarioSweep>& scenarios,
             const OutputOptions& output, RunOptions options) {
   Runner runner(context.bundle());
+  runner.set_planner(make_plans);
   options.chakra = !output.chakra.empty();
   options.breakdown =
       output.breakdown || !output.html.empty() || !output.trace.empty() || options.chakra;
@@ -79,7 +82,12 @@ void add_memory(CLI::App& program, Context& context) {
   app->callback([verb, &context] {
     RunOptions options;
     options.memory_only = true;
-    answer(context, {verb->flags.scenario()}, verb->output, options);
+    const ScenarioSweep asked = verb->flags.scenario();
+    for (const Scenario& s : asked.points) {
+      if (s.hardware.knobs().any())
+        throw InputError("--power-limit and --clock have no effect on memory; orrery estimate");
+    }
+    answer(context, {asked}, verb->output, options);
   });
 }
 

@@ -71,7 +71,9 @@ void add_kernel(CLI::App& program, Context& context) {
   auto flags = std::make_shared<KernelFlags>();
   flags->preset("kernel.op", "gemm");
   flags->add_group(*app, "kernel", "op");
-  flags->add_key(*app, "hardware.gpu", "hardware");
+  for (const char* key : {"hardware.gpu", "hardware.power_limit", "hardware.clock"})
+    flags->add_key(*app, key, "hardware");
+  flags->add_key(*app, "objective", "output");
   flags->add_assignments(*app, "any key");
   add_output_flags(*app, flags->output, false);
   app->add_option("--roofline", flags->roofline, "draw the kernels on the roofline of their GPUs")

@@ -85,6 +85,7 @@ void answer(const TrainFlags& flags, Context& context) {
 std::shared_ptr<TrainFlags> add_job_flags(CLI::App& app) {
   auto flags = std::make_shared<TrainFlags>();
   flags->add_key(app, "model", "what is asked about");
+  flags->add_key(app, "objective", "what is asked about");
   app.add_option("--recipe", flags->recipe,
                  "model, hardware and layout of a recipe that a training stack publishes (`orrery "
                  "list recipes`); flags override it")

@@ -22,6 +22,7 @@ void add_catalog_flag(CLI::App& app, Context& context);
 void add_estimate(CLI::App& program, Context& context);
 void add_memory(CLI::App& program, Context& context);
 void add_simulate(CLI::App& program, Context& context);
+void add_plan(CLI::App& program, Context& context);
 void add_compare(CLI::App& program, Context& context);
 // Adds `orrery compare training`, a subcommand of `orrery compare`.
 void add_training_comparison(CLI::App& compare, Context& context);

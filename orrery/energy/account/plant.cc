@@ -68,7 +68,8 @@ Watts Plant::RestLaw::at(Watts limits) const {
   return Watts(scale * std::pow(limits.value(), power));
 }
 
-Plant::Plant(const Bundle& bundle) : regulated_(BoardPowers(bundle).regulated()) {
+Plant::Plant(const Bundle& bundle, std::string_view without)
+    : regulated_(BoardPowers(bundle).regulated()) {
   const auto file = bundle.find(kPath);
   if (!file) throw InputError(fmt::format("catalog/{}: no such file", kPath));
   Stated pue, supplies;
@@ -122,6 +123,7 @@ Plant::Plant(const Bundle& bundle) : regulated_(BoardPowers(bundle).regulated())
   for (const WaitingBoard& w : waiting_) square += std::pow(std::log(w.power / w.limit) - mean, 2);
   const double spread = std::sqrt(square / std::max(1.0, real(waiting_.size()) - 1));
   waiting_share_ = {std::exp(mean), std::max(spread, kWaitingError), 0, Origin::kTransferred};
+  std::erase_if(servers_, [without](const MeasuredServer& s) { return s.name == without; });
   idle_ = fitted(&Plant::rest_idle);
   loaded_ = fitted(&Plant::rest_loaded);
 }

@@ -16,6 +16,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "orrery/base/bundle.h"
@@ -40,8 +41,9 @@ struct MeasuredServer {
 
 class Plant {
  public:
-  // Reads catalog/plant/plant.yaml and catalog/power/boards.yaml. InputError: one is malformed.
-  explicit Plant(const Bundle& bundle);
+  // Reads catalog/plant/plant.yaml and catalog/power/boards.yaml. `without`: the name of a server
+  // that the laws leave out, to be judged; empty: none. InputError: one is malformed.
+  explicit Plant(const Bundle& bundle, std::string_view without = "");
 
   // Power of a board that waits: the reading of its GPU, else the mean share of the limit.
   // NoData: the data sheet states no power.

@@ -5,14 +5,33 @@
 
 namespace orrery {
 
-Estimate<Watts> PowerModel::kernel(const Op& op, const KernelTime& time) const {
+const KernelActivity::Entry& PowerModel::constants(const Op& op) const {
   const KernelFamily* family = answering_family(op, classes_);
   std::string_view framework;
   for (const KernelFamilyEntry& entry : kernel_family_entries()) {
     if (entry.family == family) framework = classes_.*entry.framework;
   }
-  return during(activity_.of(family, op, framework),
-                utilisation(time.compute, time.memory, time.time.value));
+  return activity_.of(family, op, framework);
+}
+
+Estimate<Watts> PowerModel::kernel(const Op& op, const KernelTime& time) const {
+  return during(constants(op), utilisation(time.compute, time.memory, time.time.value));
+}
+
+BoardClock PowerModel::clock(const Gpu& gpu, const PowerKnobs& knobs, const Op& op,
+                             const std::function<KernelTime(double slowdown)>& at) const {
+  const KernelActivity::Entry& entry = constants(op);
+  const double awake = board_.awake.value / board_.limit, left = 1 - awake;
+  const double exponent = activity_.exponent();
+  const Estimate<Watts> power = kernel(op, at(1));
+  return board_clock(gpu, knobs, {power.value / board_.limit, board_.regulated, power.sigma()},
+                     [&](double slowdown) -> PowerDemand {
+                       const KernelTime t = at(slowdown);
+                       const Utilisation u = utilisation(t.compute, t.memory, t.time.value);
+                       const double traffic = entry.shares.memory * std::pow(u.memory, exponent);
+                       return {awake + left * traffic,
+                               left * (entry.shares.demanded(u, exponent) - traffic)};
+                     });
 }
 
 Estimate<Watts> PowerModel::during(const KernelActivity::Entry& entry,

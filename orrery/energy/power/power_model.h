@@ -7,7 +7,10 @@
 // which demands more than the limit draws the limit, and its time is not stretched again.
 #pragma once
 
+#include <functional>
+
 #include "orrery/energy/power/board_power.h"
+#include "orrery/energy/power/clock_power.h"
 #include "orrery/energy/power/kernel_activity.h"
 #include "orrery/kernel/tiers/kernel_model.h"
 
@@ -23,10 +26,16 @@ class PowerModel {
   // Mean power of the board during a call of `op` that takes `time`; between awake and limit. It is
   // measured if the board has readings and the class of the call has constants, else transferred.
   Estimate<Watts> kernel(const Op& op, const KernelTime& time) const;
+  // The clock of the board during calls of `op` that take `at(n)` with their clock slowed by n. The
+  // clock is decided for the call, which is repeated. Infeasible: as board_clock (clock_power.h).
+  BoardClock clock(const Gpu& gpu, const PowerKnobs& knobs, const Op& op,
+                   const std::function<KernelTime(double slowdown)>& at) const;
   // The same by the constants of the call's class and its utilisations.
   Estimate<Watts> during(const KernelActivity::Entry& constants, const Utilisation& used) const;
 
  private:
+  const KernelActivity::Entry& constants(const Op& op) const;
+
   const KernelActivity& activity_;
   const BoardPower board_;
   const KernelClasses classes_;

@@ -147,6 +147,16 @@ double share_of_limit(const StepPowerConstants& c, const StepPowerConstants::Boa
   return least - kSoftness * std::log1p(std::exp(-apart / kSoftness));
 }
 
+PowerDemand step_demand(const StepPowerConstants& c, const StepPowerConstants::Board& board,
+                        double engine_gain, const StepWork& work) {
+  const auto of = [&](Seconds part) { return share_of(part, work.time); };
+  const double scale = (1 - board.awake) * board.gain * engine_gain;
+  return {board.awake + scale * (c.memory * std::pow(of(work.memory), c.memory_exponent) +
+                                 c.links * of(work.links)),
+          scale * (c.kernels * of(work.kernels) +
+                   c.compute * std::pow(of(work.compute), c.compute_exponent))};
+}
+
 Estimate<Watts> step_power(const StepPowerConstants& c, const Gpu& gpu, std::string_view engine,
                            const StepWork& work) {
   if (!gpu.power)

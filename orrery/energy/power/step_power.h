@@ -84,6 +84,15 @@ std::string step_power_text(const StepPowerConstants& constants, const std::stri
 double share_of_limit(const StepPowerConstants& constants, const StepPowerConstants::Board& board,
                       double engine_gain, const StepWork& work);
 
+// A demand for power in shares of the limit, by what the clock of the multiprocessors changes
+// (clock_power.h) and what it does not: the board awake, the memory and the links.
+struct PowerDemand {
+  double unclocked = 0, clocked = 0;
+};
+// The demand of the work without the limit.
+PowerDemand step_demand(const StepPowerConstants& constants, const StepPowerConstants::Board& board,
+                        double engine_gain, const StepWork& work);
+
 // The mean power of the board of `gpu` while the work is done. `engine`: its id; empty: no engine
 // that has readings. NoData: the data sheet states no power.
 Estimate<Watts> step_power(const StepPowerConstants& constants, const Gpu& gpu,

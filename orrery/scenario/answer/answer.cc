@@ -148,10 +148,15 @@ Json to_json(const Point& p, bool breakdown) {
 Json to_json(const Answer& a, bool breakdown) {
   Json points = Json::array();
   for (const Point& p : a.points) points.push_back(to_json(p, breakdown));
-  return {{"format", kAnswerFormat},
-          {"scenario", a.scenario},
-          {"configuration", a.resolved},
-          {"points", points}};
+  Json out = {{"format", kAnswerFormat},
+              {"scenario", a.scenario},
+              {"configuration", a.resolved},
+              {"points", points}};
+  if (const auto& o = a.optimum) {
+    out["optimum"] = {{"objective", o->objective}, {"point", o->point}, {"value", o->value},
+                      {"unit", o->unit},           {"saved", o->saved}, {"slower", o->slower}};
+  }
+  return out;
 }
 
 }  // namespace orrery

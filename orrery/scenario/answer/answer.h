@@ -161,10 +161,21 @@ struct Point {
   const Metric* find(std::string_view name) const;
 };
 
+// The best point of a sweep by an objective (optimum.h).
+struct Optimum {
+  std::string objective;
+  std::size_t point = 0;  // its index
+  double value = 0;
+  std::string unit;
+  double saved = 0;   // share of the fastest point's value
+  double slower = 0;  // share of the fastest point's rate that is lost
+};
+
 struct Answer {
   std::string scenario;             // its name
   nlohmann::ordered_json resolved;  // the whole configuration after defaults
   std::vector<Point> points;
+  std::optional<Optimum> optimum;  // of an objective that some point has a value for
 };
 
 // Version of the JSON form below.

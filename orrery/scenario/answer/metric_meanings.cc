@@ -24,6 +24,12 @@ constexpr MetricMeaning kMeanings[] = {
      "requests of request_tokens tokens for which the KV cache has blocks; vLLM logs it as "
      "\"Maximum "
      "concurrency\""},
+    // Plans.
+    {"chance", "plan",
+     "probability that the limits hold, over errors of the step times and other requests: the "
+     "share "
+     "of ten simulations in which they did"},
+    {"headroom", "plan", "by how much the rate may grow until the limits are missed"},
     // Latency and throughput.
     {"ttft", kServe,
      "time to first token: from a request's arrival to its first token; mean over the requests"},
@@ -65,6 +71,9 @@ constexpr MetricMeaning kMeanings[] = {
     {"power", "estimate, simulate, train",
      "mean power of the board of one GPU while it computes, in simulate also while it waits; "
      "without host, switches and cooling"},
+    {"clock", "estimate, simulate, train, kernel",
+     "mean clock of the multiprocessors while they compute, where a power limit or a clock is "
+     "asked for"},
     {"energy", "simulate, train",
      "energy of all GPUs' boards in the whole run; with energy.scope, in simulate, that of the "
      "nodes or the data centre"},

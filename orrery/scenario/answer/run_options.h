@@ -9,10 +9,12 @@ struct RunOptions {
   bool breakdown = true;     // fill Point::kernels
   bool memory_only = false;  // memory and feasibility alone, no times
   bool intervals = true;     // intervals of simulated services: two more simulations
-  bool requests = false;     // fill Point::requests
-  bool steps = false;        // fill Point::steps, or Point::timeline of a training or replay
-  bool bounds = false;       // fill Point::bounds
-  bool chakra = false;       // fill Point::chakra; needs `breakdown`, except in training
+  // Every simulated step at this many standard deviations above its predicted time.
+  double deviations = 0;
+  bool requests = false;  // fill Point::requests
+  bool steps = false;     // fill Point::steps, or Point::timeline of a training or replay
+  bool bounds = false;    // fill Point::bounds
+  bool chakra = false;    // fill Point::chakra; needs `breakdown`, except in training
   const RequestLoad* load = nullptr;  // the requests to simulate in place of the scenario's own
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "orrery/scenario/answer/optimum.h"
 #include "orrery/scenario/question/format_field.h"
 #include "orrery/scenario/question/sweep.h"
 #include "orrery/workload/ops/format.h"
@@ -51,6 +52,13 @@ void declare_shared(Fields& f, ScenarioValues& keys) {
   SteadyQuestion& steady = keys.steady;
   f.add("name", s.name, "name of the scenario, repeated in the answer").verbatim();
   f.add("question", s.question, "the question in a sentence").verbatim();
+  std::vector<std::string> objectives = objective_names();
+  objectives.insert(objectives.begin(), "");
+  f.add(
+       "objective", s.objective,
+       "names the best point of a sweep that meets its SLO: the one with the least energy, cost or "
+       "energy-delay product of a token; empty: none is named")
+      .one_of(std::move(objectives));
   f.add("model", s.model, "bundled id, Hugging Face id, path to a config.json, or its text");
   f.group(
       "model_overrides",
@@ -69,6 +77,12 @@ void declare_shared(Fields& f, ScenarioValues& keys) {
               "node type, or the network between the usual nodes of the GPU (ib-hdr, or 4xib-hdr "
               "with four ports a node); empty: the usual node type of the GPU")
             .alias("fabric");
+        g.add("power_limit", s.hardware.power_limit,
+              "power limit of each GPU's board, at most the data sheet's, which is the default; it "
+              "lowers the clock of steps that demand more (docs/energy.md)");
+        g.add("clock", s.hardware.clock,
+              "highest clock of the multiprocessors that the boards allow; default: the boost "
+              "clock");
       },
       "hardware");
   f.group(
@@ -203,6 +217,12 @@ void declare_replay(Fields& f, ScenarioValues& s) {
       "a recorded trace of training, run again as it was and as it might be");
 }
 
+void declare_plan(Fields& f, ScenarioValues& s) {
+  f.group(
+      "plan", [&](Fields& g) { declare(g, s.plan); },
+      "the planner: deployments to choose from, and what the best one has least of");
+}
+
 }  // namespace
 
 void declare(Fields& f, ScenarioValues& s) {
@@ -225,19 +245,23 @@ void declare(Fields& f, ScenarioValues& s) {
   declare_kernel(f, s);
   declare_training(f, s);
   declare_replay(f, s);
+  declare_plan(f, s);
 }
 
 const std::vector<std::string>& keys_of(const Scenario::Asked& asked) {
   static const std::vector<std::string> kAll,
       kCollective = {"name", "question", "hardware", "collective"},
-      kKernel = {"name", "question", "hardware", "kernel"},
+      kKernel = {"name", "question", "objective", "hardware", "kernel"},
       kReplay = {"name", "question", "hardware", "replay"},
-      kTraining = {"name",     "question", "model", "model_overrides", "hardware",
-                   "training", "chance",   "cost",  "energy"};
+      kTraining = {"name",     "question", "objective", "model", "model_overrides",
+                   "hardware", "training", "chance",    "cost",  "energy"},
+      kPlan = {"name", "question", "model", "model_overrides", "workload", "cost",
+               "load", "slo",      "plan"};
   if (std::holds_alternative<CollectiveQuestion>(asked)) return kCollective;
   if (std::holds_alternative<KernelQuestion>(asked)) return kKernel;
   if (std::holds_alternative<TrainingQuestion>(asked)) return kTraining;
   if (std::holds_alternative<ReplayQuestion>(asked)) return kReplay;
+  if (std::holds_alternative<PlanQuestion>(asked)) return kPlan;
   return kAll;
 }
 
@@ -265,6 +289,7 @@ ScenarioValues::ScenarioValues(const Scenario& s) : scenario(s) {
   if (const auto* q = s.if_asked<CollectiveQuestion>()) collective = *q;
   if (const auto* q = s.if_asked<KernelQuestion>()) kernel = *q;
   if (const auto* q = s.if_asked<ReplayQuestion>()) replay = *q;
+  if (const auto* q = s.if_asked<PlanQuestion>()) service = q->service, plan = q->choice;
   if (const auto* q = s.if_asked<TrainingQuestion>()) {
     training = *q;
     if (q->chance) chance = *q->chance;
@@ -275,17 +300,26 @@ nlohmann::ordered_json to_json(const Scenario& scenario) {
   ScenarioValues keys(scenario);
   Fields fields;
   declare_shared(fields, keys);
-  if (scenario.if_asked<ServiceQuestion>()) declare(fields, keys.service);
+  const bool planned = scenario.if_asked<PlanQuestion>() != nullptr;
+  const bool loaded = planned || scenario.if_asked<ServiceQuestion>() != nullptr;
+  if (loaded) declare(fields, keys.service);
   if (scenario.if_asked<CollectiveQuestion>()) declare_collective(fields, keys);
   if (scenario.if_asked<KernelQuestion>()) declare_kernel(fields, keys);
   if (scenario.if_asked<TrainingQuestion>()) declare_training(fields, keys);
   if (scenario.if_asked<ReplayQuestion>()) declare_replay(fields, keys);
+  if (planned) declare_plan(fields, keys);
   nlohmann::ordered_json all = fields.json();
-  if (scenario.if_asked<ServiceQuestion>()) {
+  if (loaded) {
     for (const std::string& key : steady_keys()) all["workload"].erase(key);
   }
+  if (scenario.objective.empty()) all.erase("objective");
   if (!scenario.cost.asked()) all.erase("cost");
   if (!scenario.plant.asked()) all.erase("energy");
+  if (!scenario.hardware.power_limit) all["hardware"].erase("power_limit");
+  if (const auto* service = scenario.if_asked<ServiceQuestion>();
+      service != nullptr && !service->cluster.power_limit)
+    all["cluster"].erase("power_limit");
+  if (!scenario.hardware.clock) all["hardware"].erase("clock");
   const std::vector<std::string>& only = keys_of(scenario.asked);
   if (only.empty()) return all;
   const auto* training = scenario.if_asked<TrainingQuestion>();

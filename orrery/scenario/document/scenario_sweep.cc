@@ -33,8 +33,19 @@ void allow_only(const Node& document, const std::vector<std::string>& allowed, c
   }
 }
 
+// Refuses what is asked of the boards, where nothing depends on it.
+void refuse_knobs(const Node& document, const Scenario& s, const char* of) {
+  if (!s.hardware.knobs().any()) return;
+  const char* key = s.hardware.power_limit ? "power_limit" : "clock";
+  document.at("hardware")
+      .at(key)
+      .fail(fmt::format(
+          "has no effect on {}: links and recorded times do not depend on the clock of a GPU", of));
+}
+
 // A collective has no model and nothing that belongs to one.
 void check_collective(const Node& document, const Scenario& s, const CollectiveQuestion& q) {
+  refuse_knobs(document, s, "a collective");
   const bool hardware = !s.hardware.gpu.empty() || !s.hardware.node.empty();
   const bool topology = !q.flow.topology.empty();
   if (!q.nodes.empty()) {
@@ -94,12 +105,21 @@ Scenario::Asked asked_by(const Node& document, const ScenarioValues& keys) {
     if (document.find("chance")) q.chance = keys.chance;
     return q;
   }
-  if (document.find("load")) {
-    ServiceQuestion q = keys.service;
-    if (std::isinf(q.rate)) q.arrivals = "at-once", q.rate = ServiceQuestion().rate;
-    return q;
+  if (!document.find("load") && !document.find("plan")) return keys.steady;
+  ServiceQuestion q = keys.service;
+  if (std::isinf(q.rate)) q.arrivals = "at-once", q.rate = ServiceQuestion().rate;
+  if (document.find("plan")) return PlanQuestion{std::move(q), keys.plan};
+  return q;
+}
+
+// Refuses keys of `workload` that a load takes the place of.
+void check_lengths(const Node& document) {
+  const Node* w = document.find("workload");
+  if (w == nullptr) return;
+  for (const std::string& key : steady_keys()) {
+    if (const Node* n = w->find(key))
+      n->fail("a scenario with a load takes its lengths from load.isl and load.osl");
   }
-  return keys.steady;
 }
 
 // Refuses keys that belong to another kind of question.
@@ -119,9 +139,17 @@ void check_keys(const Node& document, const ScenarioValues& keys) {
   if (const Node* replay = document.find("replay")) {
     only(keys.replay, "a replay");
     replay->at("trace");
+    refuse_knobs(document, s, "a replay");
     return;
   }
   document.at("model");
+  if (const Node* plan = document.find("plan")) {
+    only(PlanQuestion(), "a plan");
+    plan->at("gpu");
+    document.at("load");
+    document.at("slo");
+    return check_lengths(document);
+  }
   document.at("hardware").at("gpu");
   if (document.find("training")) return only(keys.training, "a training");
   if (const Node* n = document.find("chance")) n->fail("chance is supported with training only");
@@ -132,12 +160,7 @@ void check_keys(const Node& document, const ScenarioValues& keys) {
     }
     return;
   }
-  if (const Node* w = document.find("workload")) {
-    for (const std::string& key : steady_keys()) {
-      if (const Node* n = w->find(key))
-        n->fail("a scenario with a load takes its lengths from load.isl and load.osl");
-    }
-  }
+  check_lengths(document);
 }
 
 // Reads one combination of keys, and makes a point for each combination of sizes.

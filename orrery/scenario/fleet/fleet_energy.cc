@@ -4,9 +4,11 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <span>
 
 #include "orrery/base/quantile.h"
-#include "orrery/serving/steps/step_work.h"
+#include "orrery/energy/power/clock_power.h"
+#include "orrery/scenario/setup/board_governor.h"
 
 namespace orrery {
 namespace {
@@ -26,8 +28,12 @@ class MeanSteps {
  public:
   explicit MeanSteps(const StepModel& steps) : steps_(steps) {}
 
-  StepWork all(const StepCounts& counts) {
-    return counts.steps > 0 ? one(counts).scaled(real(counts.steps)) : StepWork();
+  // REQUIRES steps.
+  ClockedSteps all(const StepCounts& counts) {
+    ClockedSteps sum = one(counts);
+    sum.reference = sum.reference.scaled(real(counts.steps));
+    sum.time *= real(counts.steps);
+    return sum;
   }
 
  private:
@@ -35,7 +41,7 @@ class MeanSteps {
 
   static std::int64_t at_least_one(double x) { return std::max<std::int64_t>(1, coarse(x)); }
 
-  const StepWork& one(const StepCounts& c) {
+  const ClockedSteps& one(const StepCounts& c) {
     Key key{};
     if (c.decodes > 0)
       key[0] = at_least_one(mean(c.decodes, c.steps)),
@@ -49,13 +55,13 @@ class MeanSteps {
       Batch batch;
       if (key[2] > 0) batch.groups.push_back({key[2], key[3], real(key[4])});
       if (key[0] > 0) batch.groups.push_back({key[0], 1, real(key[1])});
-      at->second = work_of(steps_.time(batch));
+      at->second = clocked_steps(steps_.time(batch), 1);
     }
     return at->second;
   }
 
   const StepModel& steps_;
-  std::map<Key, StepWork> known_;
+  std::map<Key, ClockedSteps> known_;
 };
 
 // The power of the boards of one pool.
@@ -63,34 +69,63 @@ class PoolBoards {
  public:
   PoolBoards(const StepPowerConstants& constants, const ServedModel& served)
       : constants_(constants),
-        board_(constants.board(served.deployment.gpu.id)),
-        gain_(constants.engine(served.deployment.engine.id)),
-        limit_(*served.deployment.gpu.power),
+        served_(served),
+        gpu_(served.deployment.gpu),
+        awake_(*gpu_.power * constants.board(gpu_.id).awake),
         steps_(*served.steps) {}
 
   // Of one GPU of each engine in a window.
-  Joules energy(const StepWindow& w) {
+  PoolEnergy energy(const StepWindow& w) {
     const Seconds present = SimTime{w.present}.time();
     const Seconds busy = std::min(SimTime{w.busy}.time(), present);
-    if (w.started > 0) {
-      StepWork work = steps_.all(w.decoding);
-      work += steps_.all(w.prefilling);
-      share_ =
-          share_of_limit(constants_, board_, gain_, work.stretched(SimTime{w.started}.time(), 1));
-    }
-    return limit_ * (busy * share_ + (present - busy) * board_.awake);
+    if (w.started > 0) work(w, SimTime{w.started}.time());
+    PoolEnergy e;
+    e.gpu_time = present;
+    e.boards = e.plant = busy_ * busy + awake_ * (present - busy);
+    if (!served_.steps->governed()) return e;
+    e.governed = busy;
+    e.cycles = (*gpu_.boost_clock * busy) * clock_;
+    return e;
   }
 
  private:
+  // The steps that start in a window take `time`.
+  void work(const StepWindow& w, Seconds time) {
+    std::vector<ClockedSteps> kinds;
+    for (const StepCounts* c : {&w.decoding, &w.prefilling})
+      if (c->steps > 0) kinds.push_back(steps_.all(*c));
+    ClockedSteps all;
+    Seconds predicted;
+    for (const ClockedSteps& k : kinds) all.reference += k.reference, predicted += k.time;
+    const double slowed = predicted / all.reference.time;
+    all.reference = all.reference.stretched(time / slowed, 1);
+    all.time = time;
+    const std::string& engine = served_.deployment.engine.id;
+    if (served_.steps->governed()) {
+      all.power = power_left(constants_, gpu_, engine, kinds), all.clock = mean_clock(kinds);
+    }
+    busy_ = clocked_step_power(constants_, gpu_, engine, served_.knobs, std::span(&all, 1)).value;
+    clock_ = all.clock;
+  }
+
   const StepPowerConstants& constants_;
-  StepPowerConstants::Board board_;
-  double gain_;
-  Watts limit_;
+  const ServedModel& served_;
+  const Gpu& gpu_;
+  Watts awake_;
   MeanSteps steps_;
-  double share_ = 0;  // of the limit, of the last window in which steps started
+  // Of a busy board in the last window in which steps started: its power, and its clock as a share
+  // of the boost clock.
+  Watts busy_;
+  double clock_ = 1;
 };
 
 }  // namespace
+
+PoolEnergy& PoolEnergy::operator+=(const PoolEnergy& more) {
+  boards += more.boards, plant += more.plant, gpu_time += more.gpu_time;
+  cycles += more.cycles, governed += more.governed;
+  return *this;
+}
 
 Boards PoolEnergy::boards_over(Seconds run) const {
   Boards b;
@@ -102,8 +137,7 @@ Boards PoolEnergy::boards_over(Seconds run) const {
 
 PoolEnergy FleetEnergy::total() const {
   PoolEnergy sum;
-  for (const PoolEnergy& p : pools)
-    sum.boards += p.boards, sum.plant += p.plant, sum.gpu_time += p.gpu_time;
+  for (const PoolEnergy& p : pools) sum += p;
   return sum;
 }
 
@@ -138,13 +172,11 @@ FleetEnergy fleet_energy(const StepPowerConstants& constants, const std::vector<
       const StepWindow& w = windows.windows()[i];
       if (w.present <= 0) continue;
       const Seconds length = fleet.length(i);
-      PoolEnergy part;
-      part.boards = boards.energy(w) * gpus;
-      part.gpu_time = SimTime{w.present}.time() * gpus;
-      part.plant = part.boards;
-      if (pool.account)
-        part.plant = pool.account->power(part.boards_over(length)).value * length;
-      sum.boards += part.boards, sum.plant += part.plant, sum.gpu_time += part.gpu_time;
+      const PoolEnergy one = boards.energy(w);
+      PoolEnergy part{one.boards * gpus, one.plant * gpus, one.gpu_time * gpus, one.cycles * gpus,
+                      one.governed * gpus};
+      if (pool.account) part.plant = pool.account->power(part.boards_over(length)).value * length;
+      sum += part;
       fleet.series[i] += part.plant / length;
     }
   }

@@ -34,6 +34,11 @@ struct PoweredPool {
 struct PoolEnergy {
   Joules boards, plant;  // plant: in the scope of the account
   Seconds gpu_time;      // sum over its GPUs of the time in which they were present
+  // Under a power limit or a clock: the clocks summed over the time of busy GPUs, and this time.
+  double cycles = 0;
+  Seconds governed;
+
+  PoolEnergy& operator+=(const PoolEnergy& more);
 
   // Its boards on average over a run of this length.
   Boards boards_over(Seconds run) const;

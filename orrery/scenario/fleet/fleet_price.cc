@@ -16,9 +16,8 @@ FleetPrice fleet_price(const std::vector<Estimate<Usd>>& hours,
   return out;
 }
 
-void add_cost_metrics(const FleetPrice& price, const SimulationResult& r,
-                      const FleetEnergy* energy, const Served& served,
-                      std::vector<Metric>& metrics) {
+void add_cost_metrics(const FleetPrice& price, const SimulationResult& r, const FleetEnergy* energy,
+                      const Served& served, std::vector<Metric>& metrics) {
   const Seconds end = r.end.time();
   if (!price.asked() || end <= Seconds(0)) return;
   Usd hour;

@@ -19,7 +19,9 @@ struct Emissions {
   double all() const { return operational + embodied; }
 };
 
-bool counts_carbon(const PoweredPool& pool) { return pool.account && pool.account->counts_carbon(); }
+bool counts_carbon(const PoweredPool& pool) {
+  return pool.account && pool.account->counts_carbon();
+}
 
 }  // namespace
 
@@ -37,6 +39,7 @@ void ServicePower::add_metrics(const SimulationResult& result, const FleetEnergy
     metrics.push_back(exact_metric(name, unit, value));
   };
   put("power", "W", (sum.boards / sum.gpu_time).value());
+  if (sum.governed > Seconds(0)) put("clock", "MHz", sum.cycles / sum.governed.value() / 1e6);
   put("plant_power", "W", (sum.plant / fleet.end).value());
   put("plant_power_p99", "W", fleet.quantile(0.99).value());
   put("plant_power_max", "W", fleet.quantile(1).value());
@@ -96,7 +99,7 @@ ServicePower::Errors ServicePower::errors_at(Watts board) const {
     e.board = std::max(e.board, power.sigma()), e.plant = std::max(e.plant, plant.sigma());
     e.board_origin = std::max(e.board_origin, power.origin);
     e.plant_origin = std::max(e.plant_origin, plant.origin);
-    e.most = std::max(e.most, *gpu.power);
+    e.most = std::max(e.most, pool.served->knobs.limit.value_or(*gpu.power));
   }
   return e;
 }

@@ -32,9 +32,10 @@ class ServicePower {
 
   // REQUIRES known(), and windows in `result`.
   FleetEnergy energy(const SimulationResult& result) const;
-  // Adds `power` (mean of a GPU's board, W), `plant_power` (of the fleet, W) with its `_p99` and
-  // `_max` over windows, `energy` (of the run, kJ), `energy_per_token` and `energy_per_request` (J)
-  // to `metrics`, and where emissions are asked for `carbon` and its kin.
+  // Adds `power` (mean of a GPU's board, W), with a power limit or a clock `clock` (MHz, the mean
+  // over the busy time of all GPUs), `plant_power` (of the fleet, W) with its `_p99` and `_max` over
+  // windows, `energy` (of the run, kJ), `energy_per_token` and `energy_per_request` (J) to
+  // `metrics`, and where emissions are asked for `carbon` and its kin.
   void add_metrics(const SimulationResult& result, const FleetEnergy& energy,
                    std::vector<Metric>& metrics) const;
   // Gives the intervals of these metrics the error of the power, and its origin.
@@ -47,7 +48,7 @@ class ServicePower {
                   std::vector<Metric>& metrics) const;
   struct Errors {
     double board = 0, plant = 0;  // of their powers: deviations of the logarithm
-    Watts most;  // the largest limit of a board
+    Watts most;                   // the largest limit of a board
     Origin board_origin = Origin::kExact, plant_origin = Origin::kExact;
   };
   // The largest over the pools. `board`: mean power of a board.

@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
+#include "orrery/base/error.h"
+#include "orrery/kernel/tiers/clocked_kernels.h"
 #include "orrery/scenario/question/kernel_ops.h"
+#include "orrery/scenario/setup/board_governor.h"
 
 namespace orrery {
 namespace {
@@ -19,15 +23,47 @@ std::string substitute(const Op& op, const Gpu& gpu) {
   return fmt::format("; {} has no {}: {} instead", gpu.id, to_text(wanted), to_text(used));
 }
 
-void add_power(const PowerModel& model, const Op& op, const KernelTime& time, Point& p) {
-  const Estimate<Watts> power = model.kernel(op, time);
-  p.metrics.push_back(power_metric(power, model.board().limit));
-  p.metrics.push_back(metric("energy", "mJ", energy_of(power, time.time), 1e-3));
+// A call, and the power of the board during it.
+struct TimedCall {
+  KernelTime time;
+  std::optional<Estimate<Watts>> power;
+  std::optional<BoardClock> clock;  // where the knobs ask for one
+};
+
+TimedCall timed(const Op& op, const KernelBoard& b, bool repeated) {
+  const auto at = [&](double slowdown) {
+    const ClockedKernels model(b.model, slowdown);
+    return repeated ? model.predict_repeated(op) : model.predict(op);
+  };
+  TimedCall out{at(1), {}, {}};
+  if (b.power == nullptr) {
+    if (b.knobs.any())
+      throw NoData(fmt::format("hardware: no power of the board of {} is known", b.gpu.id));
+    return out;
+  }
+  out.power = b.power->kernel(op, out.time);
+  if (!b.knobs.any()) return out;
+  const BoardPower& board = b.power->board();
+  check_knobs(b.gpu, board.awake.value, b.knobs);
+  out.clock = b.power->clock(b.gpu, b.knobs, op, at);
+  out.time = at(out.clock->slowdown);
+  out.time.time.shared = std::hypot(out.time.time.shared, out.clock->error);
+  out.power = saved_power(*out.power, out.clock->power, b.knobs, board.regulated);
+  return out;
 }
 
-Point time_of_kernel(const Op& op, const Gpu& gpu, const KernelModel& model,
-                     const PowerModel* power, bool repeated) {
-  const KernelTime t = repeated ? model.predict_repeated(op) : model.predict(op);
+void add_power(const TimedCall& call, const KernelBoard& b, Point& p) {
+  const Watts limit = b.knobs.limit.value_or(b.power->board().limit);
+  p.metrics.push_back(power_metric(*call.power, limit));
+  p.metrics.push_back(metric("energy", "mJ", energy_of(*call.power, call.time.time), 1e-3));
+  if (call.clock) p.metrics.push_back(clock_metric(call.clock->clock, call.clock->error, b.gpu));
+}
+
+Point time_of_kernel(const Op& op, const KernelBoard& board, bool repeated) {
+  const Gpu& gpu = board.gpu;
+  const KernelModel& model = board.model;
+  const TimedCall call = timed(op, board, repeated);
+  const KernelTime& t = call.time;
   const Flops work = flops(op);
   const Bytes moved = bytes(op);
   Point p;
@@ -45,7 +81,7 @@ Point time_of_kernel(const Op& op, const Gpu& gpu, const KernelModel& model,
   }
   p.metrics.push_back(rate_metric("bandwidth", "GB/s", moved.value() / 1e9, t.time));
   p.metrics.push_back(exact_metric("peak_bandwidth", "GB/s", gpu.memory.bandwidth.value() / 1e9));
-  if (power != nullptr) add_power(*power, op, t, p);
+  if (call.power) add_power(call, board, p);
   p.at["bound"] = to_text(t.bound);
   p.notes = {model.provenance(op) + substitute(op, gpu) +
              (repeated ? "; repeated on the same operands" : "")};
@@ -60,12 +96,11 @@ KernelClasses classes_of(const KernelQuestion& q) {
   return c;
 }
 
-Point answer_kernel(const KernelQuestion& q, const Gpu& gpu, const KernelModel& model,
-                    const PowerModel* power) {
+Point answer_kernel(const KernelQuestion& q, const KernelBoard& board) {
   const bool has_context = reads(q, "context");
   const Op op = make_op(q, q.m, has_context ? q.context : 0);
-  Point p = time_of_kernel(op, gpu, model, power, q.repeated);
-  nlohmann::ordered_json at = {{"op", q.op}, {"gpu", gpu.id}, {"m", q.m}};
+  Point p = time_of_kernel(op, board, q.repeated);
+  nlohmann::ordered_json at = {{"op", q.op}, {"gpu", board.gpu.id}, {"m", q.m}};
   if (has_context) at["context"] = q.context;
   at["sizes"] = describe(op);
   at.update(p.at);

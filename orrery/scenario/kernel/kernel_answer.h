@@ -14,10 +14,17 @@ namespace orrery {
 // The kernel classes of the question's framework.
 KernelClasses classes_of(const KernelQuestion& question);
 
-// Answers one call. `model` and `power` are those of `gpu` with the classes of classes_of; without
-// `power` the answer has neither power nor energy. InputError: sizes that do not divide. NoData:
-// the GPU does not multiply in the format.
-Point answer_kernel(const KernelQuestion& question, const Gpu& gpu, const KernelModel& model,
-                    const PowerModel* power);
+// The GPU of the call, the model and the power of the classes of classes_of on it, and what is
+// asked of its board. Without `power` the answer has neither power nor energy.
+struct KernelBoard {
+  const Gpu& gpu;
+  const KernelModel& model;
+  const PowerModel* power = nullptr;
+  PowerKnobs knobs;
+};
+
+// Answers one call. InputError: sizes that do not divide, or check_knobs. NoData: the GPU does not
+// multiply in the format. Infeasible: the board draws more than the limit at its lowest clock.
+Point answer_kernel(const KernelQuestion& question, const KernelBoard& board);
 
 }  // namespace orrery

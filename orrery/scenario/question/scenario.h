@@ -30,6 +30,12 @@
 //
 //   replay: {trace: rank0.json.gz, scale: [attention=0.5]}
 //
+// A plan: the deployment that serves a load best (plan_question.h):
+//
+//   load: {rate: 20}
+//   slo: {tpot: 30 ms}
+//   plan: {gpu: [h100-sxm, h200-sxm]}
+//
 // Money, for questions about serving and training (account_choice.h):
 //
 //   cost: {tier: on_demand}
@@ -39,6 +45,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -46,9 +53,11 @@
 #include <vector>
 
 #include "orrery/base/fields.h"
+#include "orrery/energy/power/clock_power.h"
 #include "orrery/scenario/question/account_choice.h"
 #include "orrery/scenario/question/collective_question.h"
 #include "orrery/scenario/question/kernel_question.h"
+#include "orrery/scenario/question/plan_question.h"
 #include "orrery/scenario/question/replay_question.h"
 #include "orrery/scenario/question/service.h"
 #include "orrery/scenario/question/training_question.h"
@@ -84,6 +93,9 @@ struct ServingSetup {
   struct Hardware {
     std::string gpu;   // empty for a collective: the first that the node is built with
     std::string node;  // empty: the usual one of the gpu
+    std::optional<Watts> power_limit;  // absent: the data sheet's
+    std::optional<Hertz> clock;        // absent: not locked
+    PowerKnobs knobs() const { return {power_limit, clock}; }
     bool operator==(const Hardware&) const = default;
   } hardware;
 
@@ -129,11 +141,14 @@ struct Scenario : ServingSetup {
   std::string name = "scenario";
   std::string question;  // in a sentence; shown above the answer
 
+  std::string
+      objective;  // of objective_names(): by which the best point of a sweep is named; or none
+
   CostChoice cost;  // of serving and training
   PlantChoice plant;
 
   using Asked = std::variant<SteadyQuestion, ServiceQuestion, CollectiveQuestion, KernelQuestion,
-                             TrainingQuestion, ReplayQuestion>;
+                             TrainingQuestion, ReplayQuestion, PlanQuestion>;
   Asked asked;
 
   template <class Question>

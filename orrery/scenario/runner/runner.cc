@@ -11,6 +11,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/hardware/cluster.h"
+#include "orrery/scenario/answer/optimum.h"
 #include "orrery/scenario/collective/collective_answer.h"
 #include "orrery/scenario/document/scenario_keys.h"
 #include "orrery/scenario/kernel/kernel_answer.h"
@@ -124,7 +125,8 @@ void answer_point(Facts& facts, const Scenario& s, const RunOptions& options,
   const Gpu& gpu = facts.gpu(s.hardware.gpu);
   if (const auto* q = s.if_asked<KernelQuestion>()) {
     const KernelClasses classes = classes_of(*q);
-    points = {answer_kernel(*q, gpu, facts.kernels(gpu, classes), facts.power(gpu, classes))};
+    points = {answer_kernel(
+        *q, {gpu, facts.kernels(gpu, classes), facts.power(gpu, classes), s.hardware.knobs()})};
     return;
   }
   const auto model = facts.latest<Architecture>(TrainedModelKey{s.model, s.model_overrides},
@@ -136,8 +138,25 @@ void answer_point(Facts& facts, const Scenario& s, const RunOptions& options,
       facts, training,
       {*model, gpu, s.hardware.node, facts.kernels(gpu, training_kernels(gpu, facts.bundle())),
        options.breakdown, options.steps, options.bounds, options.chakra, price ? &*price : nullptr,
-       s.plant.asked() ? &s.plant : nullptr},
+       s.plant.asked() ? &s.plant : nullptr, s.hardware.knobs()},
       points.front());
+}
+
+// An objective names one point of several.
+void check_objective(const ScenarioSweep& sweep) {
+  const Scenario& first = sweep.points.front();
+  if (first.objective.empty()) return;
+  if (sweep.points.size() == 1)
+    throw InputError(
+        "objective (--objective): one point leaves no choice; ask for several, as by --power-limit "
+        "400W,500W,700W");
+  for (const Scenario& s : sweep.points) {
+    if (s.objective != first.objective)
+      throw InputError("objective (--objective): one for all points");
+  }
+  if (first.objective == "cost" && !first.cost.asked())
+    throw InputError(
+        "objective (--objective): cost needs cost.price (--price) or cost.tier (--tier)");
 }
 
 // Adds the values of the sweep to Point::at.
@@ -156,10 +175,25 @@ void compare(const Scenario& s, const RunOptions& options, std::span<Point> poin
 
 }  // namespace
 
-Answer Runner::run(const ScenarioSweep& sweep, const RunOptions& options) {
-  check_experts(facts_, sweep);
+Answer Runner::plans(const ScenarioSweep& sweep) {
+  if (!planner_) throw NoData("plans are not made here: orrery plan and orrery run make them");
   Answer answer;
   answer.scenario = sweep.name;
+  answer.resolved = to_json(sweep);
+  for (std::size_t i = 0; i < sweep.points.size(); ++i) {
+    std::vector<Point> points = planner_(*this, sweep.points[i]).points;
+    if (!sweep.keys.empty()) add_swept(sweep, i, points);
+    for (Point& p : points) answer.points.push_back(std::move(p));
+  }
+  return answer;
+}
+
+Answer Runner::run(const ScenarioSweep& sweep, const RunOptions& options) {
+  check_experts(facts_, sweep);
+  if (sweep.points.front().if_asked<PlanQuestion>()) return plans(sweep);
+  Answer answer;
+  answer.scenario = sweep.name;
+  check_objective(sweep);
   std::optional<std::string> broken;  // the rule that all points so far break
   bool all_broken = true;
   const std::size_t group = sweep.group();
@@ -184,6 +218,8 @@ Answer Runner::run(const ScenarioSweep& sweep, const RunOptions& options) {
     begin = answer.points.size();
   }
   if (all_broken && broken) throw Infeasible(*broken);
+  if (const std::string& objective = sweep.points.front().objective; !objective.empty())
+    answer.optimum = find_optimum(objective, answer.points);
   return answer;
 }
 

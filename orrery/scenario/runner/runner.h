@@ -1,6 +1,7 @@
 // Answers scenarios: hands each point of a question to what answers its kind.
 #pragma once
 
+#include <functional>
 #include <utility>
 
 #include "orrery/base/bundle.h"
@@ -21,11 +22,22 @@ class Runner {
   // feasibility.fits = false and the rule. Infeasible: every point breaks the same rule.
   Answer run(const ScenarioSweep& sweep, const RunOptions& options = {});
 
+  // Who answers questions about plans (planner/planner.h, a room above this one). Without it they
+  // have no answer.
+  using Planner = std::function<Answer(Runner&, const Scenario&)>;
+  void set_planner(Planner planner) { planner_ = std::move(planner); }
+
+  const Architecture& architecture(const std::string& model) { return facts_.architecture(model); }
+
   const Catalog& catalog() const { return facts_.catalog(); }
   const Bundle& bundle() const { return facts_.bundle(); }
 
  private:
+  // Plans for each point of the sweep, in its order.
+  Answer plans(const ScenarioSweep& sweep);
+
   Facts facts_;
+  Planner planner_;
 };
 
 }  // namespace orrery

@@ -21,6 +21,7 @@ const char* kind_of(const Scenario& s) {
   if (s.if_asked<KernelQuestion>()) return "kernels";
   if (s.if_asked<TrainingQuestion>()) return "training";
   if (s.if_asked<ReplayQuestion>()) return "replays of a trace";
+  if (s.if_asked<PlanQuestion>()) return "plans";
   return "steady state";
 }
 
@@ -115,6 +116,10 @@ ScenarioCheck check_scenario(const ScenarioSweep& sweep, Runner& runner) {
       advise(*service, c);
     }
     s = untimed(std::move(s));
+  }
+  if (checked.points.front().if_asked<PlanQuestion>()) {
+    c.points = static_cast<double>(checked.points.size());
+    return c;
   }
   const Answer a = runner.run(checked, options);
   for (const Point& p : a.points) {

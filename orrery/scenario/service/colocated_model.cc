@@ -61,8 +61,8 @@ std::optional<ColocatedModel> colocated_model(Facts& facts, const Scenario& s,
   Deployment d = make_deployment(other, model, of.gpu, facts.engine(other.engine.profile, of.gpu));
   d.engine.memory.utilization = choice.utilization;
   ColocatedModel n;
-  n.served =
-      make_served_model(facts, std::move(model), std::move(d), own.plan, {s.hardware.node, 0});
+  n.served = make_served_model(facts, std::move(model), std::move(d), own.plan,
+                               {s.hardware.node, 0, s.hardware.knobs()});
   n.config = service_config(other, *n.served, n.served->memory->kv_blocks());
   if (n.config.replica.kv_blocks < 1)
     throw Infeasible(fmt::format("neighbour: {}", n.served->memory->load(1, 1).summary()));

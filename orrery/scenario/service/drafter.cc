@@ -81,7 +81,7 @@ std::shared_ptr<const Drafter> make_drafter(Facts& facts, const Scenario& s,
   // The target's step covers the host work.
   auto& x = out->served->deployment.engine.execution;
   x.host_per_step = x.host_per_sequence = x.prefill_floor = Seconds(0);
-  add_steps(facts, {s.hardware.node, s.workload.expert_skew}, *out->served);
+  add_steps(facts, {s.hardware.node, s.workload.expert_skew, s.hardware.knobs()}, *out->served);
   return out;
 }
 

@@ -97,8 +97,8 @@ ServedPool served_pool(Facts& facts, const Scenario& s, const ServedModel& first
   // Another type of GPU has its own usual node.
   const std::string node = d.gpu.id == first.deployment.gpu.id ? s.hardware.node : std::string();
   ServedPool pool;
-  pool.served =
-      make_served_model(facts, first.model, std::move(d), plan, {node, s.workload.expert_skew});
+  pool.served = make_served_model(facts, first.model, std::move(d), plan,
+                                  {node, s.workload.expert_skew, s.hardware.knobs()});
   const ServiceQuestion& service = s.as<ServiceQuestion>();
   pool.techniques = std::make_shared<const ServiceTechniques>(service, *pool.served,
                                                               make_drafter(facts, s, *pool.served));

@@ -275,7 +275,7 @@ void answer_service(const SimulatedService& simulated, const RunOptions& options
   SimulationResult result, alone;
   std::vector<Metric> metrics, together, fast, slow;
   std::vector<Job> jobs = {[&] {
-    result = simulate(logged, load, clocks(1).view());
+    result = simulate(logged, load, clocks({1, options.deviations}).view());
     metrics = service_metrics(service, config, result, use);
   }};
   if (plain)

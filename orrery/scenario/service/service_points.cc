@@ -12,6 +12,7 @@
 #include "orrery/base/error.h"
 #include "orrery/memory/memory_model.h"
 #include "orrery/scenario/bounds/physical_bounds.h"
+#include "orrery/scenario/fleet/rack_limit.h"
 #include "orrery/scenario/service/cluster_metrics.h"
 #include "orrery/scenario/service/colocated_model.h"
 #include "orrery/scenario/service/served_pool.h"
@@ -215,8 +216,8 @@ ServiceQuestion simulate_case(Facts& facts, const ServiceCase& c, const RunOptio
   const double ttft_error =
       service.max_concurrency > 0 ? c.served.deployment.engine.ttft_error : 0.0;
   answer_service(
-      {service, config, load, clocks, use, origin, ttft_error, plain ? &*plain : nullptr},
-      options, options.load ? std::vector<Job>() : seeds.jobs(), p);
+      {service, config, load, clocks, use, origin, ttft_error, plain ? &*plain : nullptr}, options,
+      options.load ? std::vector<Job>() : seeds.jobs(), p);
   if (!options.load) seeds.merge(p);
   return service;
 }
@@ -233,14 +234,17 @@ void note_origins(Facts& facts, const ServedModel& served, const SimulationConfi
 
 }  // namespace
 
-void answer_services(Facts& facts, const Scenario& s, const RunOptions& options, Point& p) {
-  const ServiceQuestion& service = s.as<ServiceQuestion>();
-  const auto deployment = deployment_of(facts, s);
+void answer_services(Facts& facts, const Scenario& asked, const RunOptions& options, Point& p) {
+  const ServiceQuestion& service = asked.as<ServiceQuestion>();
+  const auto deployment = deployment_of(facts, asked);
+  std::vector<PoolChoice> further;
+  for (const std::string& text : further_pools(service)) further.push_back(PoolChoice::parse(text));
+  const RackLimit rack(facts, asked, further);
+  const Scenario s = rack.of(asked, deployment->gpu);
   const Architecture& model = facts.architecture(s.model);
   const ParallelPlan plan = s.parallel.plan();
   if (model.kind == Kind::kEncoder)
     throw NoData(fmt::format("{} is an encoder: only decoders are simulated", model.id));
-  const std::vector<std::string> further = further_pools(service);
   check_order(service, deployment->engine.scheduler);
   p.at = {{"model", model.id},
           {"gpu", deployment->gpu.id},
@@ -253,6 +257,7 @@ void answer_services(Facts& facts, const Scenario& s, const RunOptions& options,
     if (rated) p.at["rate"] = service.rate;
   };
   p.notes = deployment->notes;
+  if (!rack.note().empty()) p.notes.push_back(rack.note());
   std::shared_ptr<const ServedModel> served;
   try {
     served = served_model_of(facts, s);
@@ -280,8 +285,9 @@ void answer_services(Facts& facts, const Scenario& s, const RunOptions& options,
     return;
   }
   std::vector<ServedPool> pools;
-  for (const std::string& text : further) {
-    pools.push_back(served_pool(facts, s, *served, PoolChoice::parse(text)));
+  for (const PoolChoice& choice : further) {
+    const Gpu& gpu = choice.gpu.empty() ? deployment->gpu : facts.gpu(choice.gpu);
+    pools.push_back(served_pool(facts, rack.of(asked, gpu), *served, choice));
     p.at["gpus"] = p.at["gpus"].get<std::int64_t>() +
                    pools.back().config.replicas * pools.back().served->plan.devices();
   }

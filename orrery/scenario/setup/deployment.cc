@@ -186,8 +186,12 @@ Deployment make_deployment(const Scenario& s, const Architecture& model, const G
   scheduler_kind(d.engine.scheduler.policy);  // an unknown name is refused here
   const EngineUse use = engine_use(s);
   limit_graphs(s, use, d.engine);
+  auto& x = d.engine.execution;
+  if (x.frontend_in_process) {
+    x.host_per_step += x.in_process_per_rank * static_cast<double>(s.parallel.tp);
+    x.host_per_sequence += x.in_process_per_sequence;
+  }
   if (d.gpu.sm_version < 90 || d.gpu.vendor != "nvidia") {
-    auto& x = d.engine.execution;
     for (Seconds* t : {&x.launch, &x.graph_launch, &x.host_per_step, &x.host_per_sequence,
                        &x.host_per_layer, &x.host_per_moe_layer}) {
       *t *= x.older_host_factor;

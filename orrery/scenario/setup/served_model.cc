@@ -1,6 +1,10 @@
 #include "orrery/scenario/setup/served_model.h"
 
+#include <fmt/format.h>
+
+#include "orrery/base/error.h"
 #include "orrery/model/architecture/parameters.h"
+#include "orrery/scenario/setup/board_governor.h"
 
 namespace orrery {
 namespace {
@@ -25,12 +29,27 @@ struct ArchitectureKey {
 
 }  // namespace
 
+void check_board(Facts& facts, const Gpu& gpu, const PowerKnobs& knobs) {
+  if (!knobs.any()) return;
+  if (facts.chip(gpu.id) != nullptr)
+    throw NoData(
+        fmt::format("hardware: {} is a chip of cores, whose clock is that of its file", gpu.id));
+  const Watts most = gpu.power.value_or(Watts(0));
+  check_knobs(gpu, most * facts.step_power().board(gpu.id).awake, knobs);
+}
+
 void add_steps(Facts& facts, const StepSource& source, ServedModel& served) {
   const Deployment& d = served.deployment;
+  check_board(facts, d.gpu, source.knobs);
+  served.knobs = source.knobs;
+  if (source.knobs.any())
+    served.governor =
+        std::make_unique<BoardGovernor>(facts.step_power(), d.gpu, d.engine.id, source.knobs);
   served.steps = std::make_unique<StepModel>(
       served.model, served.plan, d.precision, d.engine, facts.kernels(d.gpu, d.classes),
       facts.network(d.gpu, source.node, served.plan, d.engine.kernels.collectives),
       source.expert_skew);
+  served.steps->govern(served.governor.get());
 }
 
 std::shared_ptr<const ServedModel> make_served_model(Facts& facts, Architecture model,
@@ -68,9 +87,10 @@ std::shared_ptr<const Deployment> deployment_of(Facts& facts, const Scenario& sc
 std::shared_ptr<const ServedModel> served_model_of(Facts& facts, const Scenario& scenario) {
   return *facts.latest<std::shared_ptr<const ServedModel>>(
       ServedModelKey{scenario, engine_use(scenario)}, [&] {
-        return make_served_model(facts, architecture_of(facts, scenario),
-                                 *deployment_of(facts, scenario), scenario.parallel.plan(),
-                                 {scenario.hardware.node, scenario.workload.expert_skew});
+        return make_served_model(
+            facts, architecture_of(facts, scenario), *deployment_of(facts, scenario),
+            scenario.parallel.plan(),
+            {scenario.hardware.node, scenario.workload.expert_skew, scenario.hardware.knobs()});
       });
 }
 

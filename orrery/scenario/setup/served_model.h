@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "orrery/energy/power/clock_power.h"
 #include "orrery/kernel/tiers/kernel_model.h"
 #include "orrery/memory/memory_model.h"
 #include "orrery/model/architecture/architecture.h"
@@ -27,13 +28,16 @@ struct ServedModel {
   Deployment deployment;
   ParallelPlan plan;
   std::unique_ptr<MemoryModel> memory;
-  std::unique_ptr<StepModel> steps;  // absent where the time of steps is not asked for
+  PowerKnobs knobs;
+  std::unique_ptr<StepGovernor> governor;  // absent where the boards' clock is not asked for
+  std::unique_ptr<StepModel> steps;        // absent where the time of steps is not asked for
 };
 
 // Inputs of a model's step times besides the served model itself.
 struct StepSource {
   std::string node;        // empty: the usual one of the GPU
   double expert_skew = 0;  // exponent of the power law of expert loads; 0: balanced
+  PowerKnobs knobs = {};   // of the boards
 };
 
 // Checks the layout, then makes memory and steps. The Facts must outlive the result.
@@ -42,6 +46,9 @@ std::shared_ptr<const ServedModel> make_served_model(Facts& facts, Architecture 
                                                      Deployment deployment,
                                                      const ParallelPlan& plan,
                                                      const StepSource& source);
+// Checks what is asked of the boards of `gpu`. InputError, NoData: as check_knobs
+// (energy/power/clock_power.h).
+void check_board(Facts& facts, const Gpu& gpu, const PowerKnobs& knobs);
 // Adds the steps of a served model whose memory is another's concern, such as a drafter's.
 void add_steps(Facts& facts, const StepSource& source, ServedModel& served);
 

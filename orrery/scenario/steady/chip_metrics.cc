@@ -20,9 +20,9 @@ Joules energy_of_step(const CoreChip& chip, const StepTime& step) {
 void add_chip_metrics(const CoreChip& chip, int chips, std::int64_t osl,
                       const ClosedFormResult& result, Point& point) {
   if (chip.energy || chip.power) {
-    const double prefills = static_cast<double>(result.prefill_steps);
-    const double decodes = static_cast<double>(osl - 1);
-    Joules energy = energy_of_step(chip, result.prefill_step) * prefills;
+    const ClosedFormResult::Computed& c = result.computed;
+    const double decodes = static_cast<double>(osl - 1) * c.decode_batches;
+    Joules energy = energy_of_step(chip, c.prompts) * c.prompt_steps;
     if (decodes > 0) energy += energy_of_step(chip, result.decode_step) * decodes;
     const double tokens = static_cast<double>(osl) * static_cast<double>(result.running);
     Metric m = metric("energy_per_token", "J",

@@ -1,29 +1,69 @@
 #include "orrery/scenario/steady/energy_metrics.h"
 
+#include <vector>
+
+#include "orrery/scenario/setup/board_governor.h"
 #include "orrery/serving/steps/step_work.h"
 
 namespace orrery {
+namespace {
+
+// The steps of a wave. What the wave waits beside them counts to each in proportion to its time.
+std::vector<ClockedSteps> steps_of_wave(const ClosedFormResult& result, std::int64_t osl) {
+  const ClosedFormResult::Computed& c = result.computed;
+  std::vector<ClockedSteps> kinds = {clocked_steps(c.prompts, c.prompt_steps)};
+  if (osl > 1) {
+    kinds.push_back(clocked_steps(result.decode_step, real(osl - 1)));
+    StepWork& decodes = kinds.back().reference;
+    const Seconds time = decodes.time;
+    decodes = decodes.scaled(c.decode_batches), decodes.time = time;
+  }
+  Seconds sum(0);
+  for (const ClockedSteps& k : kinds) sum += k.time;
+  for (ClockedSteps& k : kinds) {
+    k.time = k.time * (c.time / sum);
+    k.reference.time = k.reference.time * (c.time / sum);
+  }
+  return kinds;
+}
+
+}  // namespace
 
 StepWork work_of_wave(const ClosedFormResult& result, std::int64_t osl) {
-  StepWork work = work_of(result.prefill_step).scaled(real(result.prefill_steps));
-  if (osl > 1) work += work_of(result.decode_step).scaled(real(osl - 1));
+  const ClosedFormResult::Computed& c = result.computed;
+  StepWork work = work_of(c.prompts).scaled(c.prompt_steps);
+  if (osl > 1) work += work_of(result.decode_step).scaled(real(osl - 1) * c.decode_batches);
+  work.time = c.time;
   return work;
 }
 
-void add_energy_metrics(const StepPowerConstants& constants, const Gpu& gpu,
-                        const std::string& engine, int gpus, std::int64_t osl,
-                        const ClosedFormResult& result, Point& point) {
+Estimate<Watts> power_of_wave(const StepPowerConstants& constants, const ServedModel& served,
+                              const ClosedFormResult& result, std::int64_t osl) {
+  const Deployment& d = served.deployment;
+  if (!served.steps->governed())
+    return step_power(constants, d.gpu, d.engine.id, work_of_wave(result, osl));
+  return clocked_step_power(constants, d.gpu, d.engine.id, served.knobs,
+                            steps_of_wave(result, osl));
+}
+
+void add_energy_metrics(const StepPowerConstants& constants, const ServedModel& served,
+                        std::int64_t osl, const ClosedFormResult& result, Point& point) {
+  const Gpu& gpu = served.deployment.gpu;
   if (!gpu.power) return;
-  const StepWork work = work_of_wave(result, osl);
-  const Estimate<Watts> power = step_power(constants, gpu, engine, work);
-  point.metrics.push_back(power_metric(power, *gpu.power));
+  const int gpus = served.plan.devices();
+  const Estimate<Watts> power = power_of_wave(constants, served, result, osl);
+  point.metrics.push_back(power_metric(power, served.knobs.limit.value_or(*gpu.power)));
+  if (served.steps->governed())
+    point.metrics.push_back(clock_metric(steps_of_wave(result, osl), gpu));
+  const Seconds time = work_of_wave(result, osl).time;
   const double requests = real(result.running);
   // The error of the time is that of the longer of the two kinds of steps.
+  const ClosedFormResult::Computed& c = result.computed;
   const bool decodes = osl > 1 && result.decode_step.total.value * real(osl - 1) >
-                                      result.prefill_step.total.value * real(result.prefill_steps);
+                                      c.prompts.total.value * c.prompt_steps;
   const Estimate<Seconds>& of_time = decodes ? result.decode_step.total : result.prefill_step.total;
   const Estimate<Joules> energy =
-      energy_of(power, {work.time, of_time.shared, of_time.own, of_time.origin});
+      energy_of(power, {time, of_time.shared, of_time.own, of_time.origin});
   point.metrics.push_back(
       metric("energy_per_token", "J", energy.scaled(gpus / (requests * real(osl))), 1));
   point.metrics.push_back(metric("energy_per_request", "J", energy.scaled(gpus / requests), 1));

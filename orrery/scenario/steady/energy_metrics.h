@@ -1,16 +1,17 @@
 // The metrics of power and energy of a steady load: `power`, the mean power of a GPU's board while
 // the requests are computed, and `energy_per_token` and `energy_per_request`, of all GPUs.
 //
-// The requests take prefill_steps typical steps of prompts and osl - 1 typical decode steps for
-// each wave of `running` requests (closed_form.h). The GPUs' boards alone are counted, without
-// hosts, switches and cooling.
+// A wave of `running` requests takes the steps that ClosedFormResult::computed says, in the time
+// from which the throughput follows, so that the energy of a token times the output throughput is
+// the power of all GPUs. The GPUs' boards alone are counted, without hosts, switches and cooling.
+// With a power limit or a clock, also `clock`, the mean of both kinds of steps over their time.
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "orrery/energy/power/step_power.h"
 #include "orrery/scenario/answer/answer.h"
+#include "orrery/scenario/setup/served_model.h"
 #include "orrery/serving/closed_form/closed_form.h"
 
 namespace orrery {
@@ -18,9 +19,11 @@ namespace orrery {
 // The work of one GPU for a wave of requests with `osl` output tokens.
 StepWork work_of_wave(const ClosedFormResult& result, std::int64_t osl);
 
-// `gpus`: of the service. `engine`: the id of its profile.
-void add_energy_metrics(const StepPowerConstants& constants, const Gpu& gpu,
-                        const std::string& engine, int gpus, std::int64_t osl,
-                        const ClosedFormResult& result, Point& point);
+// The mean power of a GPU's board during a wave, at the clock of the model's governor.
+Estimate<Watts> power_of_wave(const StepPowerConstants& constants, const ServedModel& served,
+                              const ClosedFormResult& result, std::int64_t osl);
+
+void add_energy_metrics(const StepPowerConstants& constants, const ServedModel& served,
+                        std::int64_t osl, const ClosedFormResult& result, Point& point);
 
 }  // namespace orrery

@@ -154,7 +154,7 @@ Boards running_boards(const SteadyCase& c, const ClosedFormResult& r) {
   const Deployment& d = c.served.deployment;
   if (c.chip != nullptr || !d.gpu.power)
     throw NoData(fmt::format("energy: no power of the boards of {} is known", d.gpu.id));
-  return {step_power(c.power, d.gpu, d.engine.id, work_of_wave(r, c.load.osl)),
+  return {power_of_wave(c.power, c.served, r, c.load.osl),
           static_cast<double>(c.served.plan.devices()), 0};
 }
 
@@ -186,8 +186,7 @@ void answer_time(const SteadyCase& c, std::int64_t capacity, const RunOptions& o
   if (c.chip != nullptr) {
     add_chip_metrics(*c.chip, plan.devices(), w.osl, r, p);
   } else {
-    const Deployment& d = c.served.deployment;
-    add_energy_metrics(c.power, d.gpu, d.engine.id, plan.devices(), w.osl, r, p);
+    add_energy_metrics(c.power, c.served, w.osl, r, p);
   }
   add_accounts(c, r, p);
   if (!options.breakdown) return;

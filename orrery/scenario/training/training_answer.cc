@@ -9,10 +9,13 @@
 
 #include "orrery/base/error.h"
 #include "orrery/hardware/segments.h"
+#include "orrery/kernel/tiers/clocked_kernels.h"
 #include "orrery/model/catalog/catalog.h"
 #include "orrery/network/collectives/make_network.h"
 #include "orrery/scenario/answer/bound_rows.h"
 #include "orrery/scenario/bounds/physical_bounds.h"
+#include "orrery/scenario/setup/board_governor.h"
+#include "orrery/scenario/setup/served_model.h"
 #include "orrery/scenario/training/calibration_runs.h"
 #include "orrery/scenario/training/training_breakdown.h"
 #include "orrery/scenario/training/training_chance.h"
@@ -80,11 +83,16 @@ void add_communication(const IterationParts& parts, const IterationTime& t, cons
 
 // Adds the mean power of a GPU's board, and the energy of all GPUs for a token. `tokens`: of a GPU
 // in an iteration. Nothing: the data sheet states no power, or the GPU is a chip of cores.
-std::optional<Estimate<Watts>> add_power(Facts& facts, const Gpu& gpu, const StepWork& work,
-                                         const Estimate<Seconds>& whole, double tokens, Point& p) {
+std::optional<Estimate<Watts>> add_power(Facts& facts, const TrainingSetting& s,
+                                         const ClockedSteps& work, const Estimate<Seconds>& whole,
+                                         double tokens, Point& p) {
+  const Gpu& gpu = s.gpu;
   if (!gpu.power || facts.chip(gpu.id) != nullptr) return std::nullopt;
-  const Estimate<Watts> power = step_power(facts.step_power(), gpu, "", work);
-  p.metrics.push_back(power_metric(power, *gpu.power));
+  const Estimate<Watts> power =
+      s.knobs.any() ? clocked_step_power(facts.step_power(), gpu, "", s.knobs, std::span(&work, 1))
+                    : step_power(facts.step_power(), gpu, "", work.reference);
+  p.metrics.push_back(power_metric(power, s.knobs.limit.value_or(*gpu.power)));
+  if (s.knobs.any()) p.metrics.push_back(clock_metric(std::span(&work, 1), gpu));
   p.metrics.push_back(
       metric("energy_per_token", "J", energy_of(power, whole.scaled(1 / tokens)), 1));
   return power;
@@ -133,18 +141,6 @@ nlohmann::ordered_json place_of(const TrainingQuestion& q, const TrainingSetting
           {"global_batch", job.global_batch}};
 }
 
-// A text for each calibration run with all values on which the fit depends.
-std::vector<std::string> texts_of(const std::vector<CalibrationRun>& runs) {
-  std::vector<std::string> texts;
-  for (const CalibrationRun& run : runs) {
-    TrainingQuestion q = run.question;
-    Fields fields;
-    declare(fields, q);
-    texts.push_back(fmt::format("{} {} {}", run.model, run.time.value(), fields.json().dump()));
-  }
-  return texts;
-}
-
 struct TrainingTableKey {
   bool operator==(const TrainingTableKey&) const = default;
 };
@@ -157,12 +153,6 @@ struct MachineKey {
   std::int64_t gpus;
   bool operator==(const MachineKey&) const = default;
 };
-struct CalibrationKey {
-  std::string model, gpu, node;
-  std::vector<std::string> runs;
-  bool operator==(const CalibrationKey&) const = default;
-};
-
 // "2025-06" of 2025.46.
 std::string month_of(double release) {
   const double year = std::floor(release);
@@ -185,58 +175,6 @@ TrainingAnswerer::TrainingAnswerer(Facts& facts, const TrainingQuestion& questio
       release_(release_of(question)) {
   if (question.compiled) memory_.fused = true;
   if (!question.calibration_runs.empty()) calibrate();
-}
-
-void TrainingAnswerer::calibrate() {
-  const std::vector<CalibrationRun> runs =
-      read_calibration_runs(question_.calibration_runs, question_);
-  calibration_ = facts_.latest<TrainingCalibration>(
-      CalibrationKey{setting_.model.id, setting_.gpu.id, setting_.node, texts_of(runs)},
-      [&] { return calibration_of(runs); });
-}
-
-TrainingCalibration TrainingAnswerer::calibration_of(
-    const std::vector<CalibrationRun>& runs) const {
-  std::vector<IterationParts> parts;
-  parts.reserve(runs.size());
-  std::vector<MeasuredIteration> measured;
-  std::vector<RunLikeness> alike;
-  for (const CalibrationRun& run : runs) {
-    try {
-      const Architecture model =
-          run.model.empty() ? setting_.model : load_model(run.model, facts_.bundle());
-      check_job(model, run.job);
-      if (run.job.plan.pp > 1) schedule_of(run.job.plan).check(shape_of(run.job));
-      const auto on = machine(run.job.plan.devices());
-      const IterationModel iterations(model, on->cluster, setting_.kernels, *on->network);
-      parts.push_back(iterations.parts(run.job, traits_of(run.question)));
-    } catch (const Infeasible& e) {
-      throw InputError(fmt::format("{}: {}", run.place, e.what()));
-    }
-    MeasuredIteration m;
-    m.parts = &parts.back(), m.job = &run.job, m.time = run.time;
-    m.fixed = training_constants(*table_, stack_of(run.question).name, setting_.gpu,
-                                 run.job.precision, release_of(run.question))
-                  .value;
-    measured.push_back(std::move(m));
-    alike.push_back(
-        {run.model.empty() ? setting_.model.id : run.model, run.question.stack_version, run.job});
-  }
-  TrainingCalibration c{fit_calibration_factors(measured, alike), ""};
-  double before = 0, after = 0;
-  for (std::size_t i = 0; i < measured.size(); ++i) {
-    const MeasuredIteration& m = measured[i];
-    TrainingConstants k;
-    k.value = m.fixed;
-    before += 100 * std::abs(std::expm1(m.error(k)));
-    after +=
-        100 *
-        std::abs(std::expm1(m.error(with_calibration_factors(k, c.factors, alike[i], k.error))));
-  }
-  const double n = static_cast<double>(runs.size());
-  c.note = fmt::format("{} own runs of {}: mean error {:.1f} % before, {:.1f} % with them",
-                       runs.size(), question_.calibration_runs, before / n, after / n);
-  return c;
 }
 
 std::optional<Estimate<Usd>> TrainingAnswerer::price_of_hour(
@@ -320,21 +258,42 @@ std::shared_ptr<const TrainingAnswerer::Machine> TrainingAnswerer::machine(
   });
 }
 
+IterationClock TrainingAnswerer::clock_of(const TrainingJob& job, const Machine& on,
+                                          const TrainingConstants& k, Seconds paging) const {
+  if (!setting_.knobs.any()) return {};
+  const Gpu& gpu = setting_.gpu;
+  check_board(facts_, gpu, setting_.knobs);
+  const FlopsPerSecond peak = gpu.peak(gpu.compute_dtype(job.precision.compute));
+  return iteration_clock(facts_.step_power(), gpu, setting_.knobs, [&](double slowdown) {
+    const ClockedKernels kernels(setting_.kernels, slowdown);
+    const IterationParts parts =
+        IterationModel(setting_.model, on.cluster, kernels, *on.network).parts(job, traits_);
+    IterationTime t = iteration_time(parts, k, job);
+    t.optimizer += paging, t.total += paging;
+    return work_of(t, executed_flops(parts, job), peak);
+  });
+}
+
 void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   const TrainingMemory memory = add_memory(job, p);
   const std::vector<Metric> of_memory = std::exchange(p.metrics, {});
   const auto on = machine(job.plan.devices());
   const Gpu& gpu = setting_.gpu;
   const TrainingConstants k = constants(job, release_);
-  const IterationModel iterations(setting_.model, on->cluster, setting_.kernels, *on->network);
+  // The step of a paged optimizer fetches what lies on the host, and writes it back.
+  const Seconds paging = 2 * (memory.paged / host_link(gpu));
+  const IterationClock clock = clock_of(job, *on, k, paging);
+  const ClockedKernels kernels(setting_.kernels, clock.clock.slowdown);
+  const IterationModel iterations(setting_.model, on->cluster, kernels, *on->network);
   const IterationParts parts = iterations.parts(job, traits_);
   IterationTime t = iteration_time(parts, k, job);
   const bool events = question_.events || setting_.timeline || setting_.chakra;
   if (events) follow_events(parts, k, job, t, p);
-  // The step of a paged optimizer fetches what lies on the host, and writes it back.
-  const Seconds paging = 2 * (memory.paged / host_link(gpu));
   t.optimizer += paging, t.total += paging;
   Estimate<Seconds> whole = iteration_estimate(parts, t, k, job);
+  if (clock.clock.slowdown > 1)
+    whole.shared = std::hypot(whole.shared,
+                              (clock.longer - 1) / (clock.clock.slowdown - 1) * clock.clock.error);
   if (setting_.chakra) {
     p.chakra = iteration_traces({iterations, parts, k, job, traits_, paging});
     p.notes.push_back(fmt::format(
@@ -361,12 +320,12 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   p.metrics.push_back(rate_metric("model_tflops", "TFLOP/s", flops / gpus / 1e12, whole));
   const double peak = gpu.peak(gpu.compute_dtype(job.precision.compute)).value();
   p.metrics.push_back(of_peak_metric("mfu", 100 * flops / gpus / peak, whole));
-  Flops executed;
-  for (const int kind : parts.kind) executed += parts.kinds[static_cast<std::size_t>(kind)].flops;
-  const double a_rank = executed.value() / job.plan.pp * static_cast<double>(job.micro_batches());
+  const double a_rank = executed_flops(parts, job).value();
   p.metrics.push_back(of_peak_metric("hfu", 100 * a_rank / peak, whole));
-  const std::optional<Estimate<Watts>> power = add_power(
-      facts_, gpu, work_of(t, Flops(a_rank), FlopsPerSecond(peak)), whole, tokens / gpus, p);
+  const ClockedSteps steps_work =
+      clock.steps(work_of(t, Flops(a_rank), FlopsPerSecond(peak)), t.total);
+  const std::optional<Estimate<Watts>> power =
+      add_power(facts_, setting_, steps_work, whole, tokens / gpus, p);
   p.metrics.push_back(share_metric("bubble", t.bubble, whole));
   add_communication(parts, t, job, whole, p);
   if (const Seconds waiting = port_contention(parts, k, job, t.total, events); waiting > Seconds(0))

@@ -1,14 +1,13 @@
 // The answer at one point of a question about training.
 //
 // Metrics: iteration_time, throughput, throughput_per_gpu, model_tflops (per GPU), mfu, hfu; power,
-// energy_per_token; bubble
-// and communication (exposed), shares of the iteration; tensor_exposed, context_exposed,
-// expert_exposed, data_exposed, data_communication, data_overlap, port_contention; attention_block,
-// attention_core, mlp_block and layer (one layer's forward and backward pass of a micro-batch),
-// mlp_of_peak, mlp_flops, layer_flops; optimizer, memory, activations, fits (a probability),
-// trained_parameters; with a length of the run: time_to_train, gpu_hours, energy, total_flops,
-// evaluation; with a price: cost_per_hour, cost; of the plant: training_plant.h; of several sizes:
-// scaling_efficiency.
+// energy_per_token, and clock where a power limit or a clock is asked for; bubble and communication
+// (exposed), shares of the iteration; tensor_exposed, context_exposed, expert_exposed,
+// data_exposed, data_communication, data_overlap, port_contention; attention_block, attention_core,
+// mlp_block and layer (one layer's forward and backward pass of a micro-batch), mlp_of_peak,
+// mlp_flops, layer_flops; optimizer, memory, activations, fits (a probability), trained_parameters;
+// with a length of the run: time_to_train, gpu_hours, energy, total_flops, evaluation; with a
+// price: cost_per_hour, cost; of the plant: training_plant.h; of several sizes: scaling_efficiency.
 #pragma once
 
 #include <memory>
@@ -18,6 +17,7 @@
 #include <vector>
 
 #include "orrery/energy/account/price_book.h"
+#include "orrery/energy/power/clock_power.h"
 #include "orrery/hardware/catalog.h"
 #include "orrery/hardware/cluster.h"
 #include "orrery/memory/training_memory.h"
@@ -27,6 +27,7 @@
 #include "orrery/scenario/setup/plant_account.h"
 #include "orrery/scenario/training/calibration_runs.h"
 #include "orrery/scenario/training/training_layout.h"
+#include "orrery/scenario/training/training_power.h"
 #include "orrery/training/fit/calibration_factors.h"
 #include "orrery/training/iteration/constants.h"
 #include "orrery/training/iteration/iteration.h"
@@ -45,6 +46,7 @@ struct TrainingSetting {
   bool chakra = false;                 // fill Point::chakra, event by event
   const GpuPrice* price = nullptr;     // null: the cost is not asked for
   const PlantChoice* plant = nullptr;  // null: the plant is not asked for
+  PowerKnobs knobs = {};               // of the boards
 };
 
 // Fills `point`, its `at` first. Infeasible: the layout breaks a rule of the job, the model or the
@@ -87,6 +89,9 @@ class TrainingAnswerer {
   // nothing where all releases take the same time.
   std::optional<Undeclared> undeclared_release(const IterationParts& parts,
                                                const TrainingJob& job) const;
+  // The boards' clock during an iteration. `paging`: added to the optimizer.
+  IterationClock clock_of(const TrainingJob& job, const Machine& on, const TrainingConstants& k,
+                          Seconds paging) const;
   void calibrate();
   TrainingCalibration calibration_of(const std::vector<CalibrationRun>& runs) const;
   // The run that repeats the iteration: adds evaluation, time_to_train, gpu_hours and cost. With

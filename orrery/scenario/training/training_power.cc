@@ -17,4 +17,26 @@ StepWork work_of(const IterationTime& time, Flops flops, FlopsPerSecond peak) {
   return {time.total, kernels, links, flops / peak, moved};
 }
 
+Flops executed_flops(const IterationParts& parts, const TrainingJob& job) {
+  Flops executed;
+  for (const int kind : parts.kind) executed += parts.kinds[static_cast<std::size_t>(kind)].flops;
+  return executed / job.plan.pp * static_cast<double>(job.micro_batches());
+}
+
+ClockedSteps IterationClock::steps(const StepWork& work, Seconds total) const {
+  if (clock.slowdown <= 1) return {work, total, clock.power, clock.clock, clock.error};
+  return {reference.stretched(total / longer, 0), total, clock.power, clock.clock, clock.error};
+}
+
+IterationClock iteration_clock(const StepPowerConstants& constants, const Gpu& gpu,
+                               const PowerKnobs& knobs,
+                               const std::function<StepWork(double slowdown)>& at) {
+  IterationClock out;
+  if (!knobs.any()) return out;
+  out.clock = step_clock(constants, gpu, "", knobs, at);
+  out.reference = at(1);
+  out.longer = at(out.clock.slowdown).time / out.reference.time;
+  return out;
+}
+
 }  // namespace orrery

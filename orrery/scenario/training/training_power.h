@@ -8,6 +8,7 @@
 // that the figure is a transferred one.
 #pragma once
 
+#include "orrery/energy/power/clock_power.h"
 #include "orrery/energy/power/step_power.h"
 #include "orrery/training/iteration/iteration.h"
 
@@ -15,5 +16,23 @@ namespace orrery {
 
 // The work of a GPU in an iteration. `flops`: that it executes. `peak`: of its number format.
 StepWork work_of(const IterationTime& time, Flops flops, FlopsPerSecond peak);
+
+// FLOPs that a GPU executes in an iteration of the job.
+Flops executed_flops(const IterationParts& parts, const TrainingJob& job);
+
+// An iteration at the clock of its board: the decision, and the work at the reference clock.
+struct IterationClock {
+  BoardClock clock;
+  StepWork reference;
+  double longer = 1;  // the time at the clock over that at the reference clock
+
+  // The iteration as it takes `total`, by whatever fidelity that was computed.
+  ClockedSteps steps(const StepWork& work, Seconds total) const;
+};
+// The board's clock is that of the mean of an iteration, which lasts seconds. `at(n)`: the work of
+// an iteration with the clock slowed by n. Without knobs: the reference clock.
+IterationClock iteration_clock(const StepPowerConstants& constants, const Gpu& gpu,
+                               const PowerKnobs& knobs,
+                               const std::function<StepWork(double slowdown)>& at);
 
 }  // namespace orrery

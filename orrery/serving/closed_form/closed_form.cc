@@ -21,6 +21,7 @@ struct PrefillTime {
   Estimate<Seconds> all, mean;  // time to the last first token of the wave; mean of all
   std::int64_t steps = 0;
   std::int64_t prompts = 1;  // whole prompts in one step
+  double full_steps = 1;     // steps like the typical one; one of fewer tokens counts as a part
   StepTime typical;
 };
 
@@ -51,6 +52,7 @@ class Wave {
           plus(mean.scaled(static_cast<double>(chunks - 1)),
                step({1, last, static_cast<double>(w_.isl - last), true}, false).total);
       out.steps = chunks * n;
+      out.full_steps = static_cast<double>(n * fresh) / static_cast<double>(budget);
       out.all = through_stages(one.scaled(static_cast<double>(n)), out.steps);
       out.mean = through_stages(one.scaled(0.5 * static_cast<double>(n + 1)), out.steps);
       return out;
@@ -66,6 +68,7 @@ class Wave {
     out.prompts = prompts;
     out.typical = step({prompts, fresh, past, true}, with_terms);
     out.steps = full + (rest > 0 ? 1 : 0);
+    out.full_steps = static_cast<double>(n) / static_cast<double>(prompts);
     Estimate<Seconds> all = out.typical.total.scaled(static_cast<double>(full));
     // First tokens are made at the end of a step: members of the k-th step wait k steps.
     double waited = static_cast<double>(prompts) * static_cast<double>(full) *
@@ -90,7 +93,9 @@ class Wave {
     if (plan_.pp == 1) return delivered(t, n);
     const Seconds paced = t.total.value * static_cast<double>(in_flight) -
                           t.serial_host * static_cast<double>(in_flight - 1);
+    const Seconds stage = t.total.value;
     t.total.value = std::max(paced, steps_.through_all_stages(Batch{{group}}).value);
+    t.ungoverned_total = t.ungoverned_total * (t.total.value / stage);
     return delivered(t, n);
   }
 
@@ -136,6 +141,7 @@ class Wave {
     const Seconds before = t.total.value;
     t.total = maximum(t.total, Estimate<Seconds>{least, kOverheadError, 0, Origin::kFitted}, 0);
     if (t.total.value > before) t.exposed += t.total.value - before;
+    t.ungoverned_total = std::max(t.ungoverned_total, least);
     return t;
   }
 
@@ -182,27 +188,28 @@ struct Loop {
   Estimate<Seconds> overhead, start_up;
 
   // Users with lengths that scatter.
-  FirstAndRest scattered(const PrefillTime& one) const {
+  FirstAndRest scattered(const PrefillTime& group, std::int64_t together,
+                         const PrefillTime& whole) const {
     const double users = static_cast<double>(running);
-    const double prefills = users * one.all.value.value();
+    const double groups = users / static_cast<double>(together);
+    const double prefills = groups * group.all.value.value();
     const double residence = prefills + later() * decode.value.value();
     const double rho = std::min(0.9, prefills / residence);
     const Estimate<Seconds> steady =
-        plus(one.all.scaled(1 + rho / (2 * (1 - rho))), decode.scaled(0.5));
+        plus(group.all.scaled(1 + rho / (2 * (1 - rho))), decode.scaled(0.5));
     FirstAndRest t;
-    t.ttft = with_overhead(
-        plus(wave.prefill(running, false).mean.scaled(first()), steady.scaled(1 - first())));
+    t.ttft = with_overhead(plus(whole.mean.scaled(first()), steady.scaled(1 - first())));
     t.ttft.own = std::hypot(t.ttft.own, engine.ttft_error);
     const Estimate<Seconds> interruptions =
-        one.all.scaled((users - 1) / static_cast<double>(w.osl));
+        group.all.scaled((groups - 1) / static_cast<double>(w.osl));
     t.rest = plus(decode, interruptions).scaled(later());
     return t;
   }
 
   // Users with equal lengths, who stay in step.
-  FirstAndRest in_step() const {
+  FirstAndRest in_step(const PrefillTime& whole) const {
     const bool alone = prompts_alone(engine.scheduler);
-    const Groups g = groups(alone);
+    const Groups g = groups(alone, whole);
     // Time of a request's later tokens if the prompts of `others` groups are computed meanwhile.
     const auto rest = [&](double others) {
       const double own = std::max(0.0, later() - (alone ? 0 : others * g.steps));
@@ -225,8 +232,7 @@ struct Loop {
     Estimate<Seconds> first;      // mean time to the first token if all start at once
   };
 
-  Groups groups(bool alone) const {
-    const PrefillTime whole = wave.prefill(running, false);
+  Groups groups(bool alone, const PrefillTime& whole) const {
     Groups g;
     g.one = g.first = whole.all;
     if (running == 1) {
@@ -322,6 +328,7 @@ ClosedFormResult closed_form(const StepModel& steps, const EngineProfile& engine
   const double later = static_cast<double>(w.osl - 1);
   const double middle = static_cast<double>(w.isl) + later / 2;
   if (w.osl > 1) r.decode_step = wave.decode(r.running, middle, with_terms);
+  r.computed.decode_batches = static_cast<double>(std::min<std::int64_t>(r.running, plan.pp));
 
   if (w.closed_loop) {
     const Loop loop{wave, engine, w, r.running, r.decode_step.total, overhead, start_up};
@@ -329,12 +336,24 @@ ClosedFormResult closed_form(const StepModel& steps, const EngineProfile& engine
     r.prefill_step = one.typical;
     r.prefill_steps = one.steps;
     r.prefill = one.all;
+    const PrefillTime whole = r.running == 1 ? one : wave.prefill(r.running, with_terms);
+    const bool in_step = w.equal_lengths || r.running == 1;
+    // Prompts that come within a decode step are computed together.
+    const std::int64_t together = std::max<std::int64_t>(1, r.running / w.osl);
+    const PrefillTime group = in_step         ? whole
+                              : together == 1 ? one
+                                              : wave.prefill(together, with_terms);
     const FirstAndRest time =
-        w.equal_lengths || r.running == 1 ? loop.in_step() : loop.scattered(one);
+        in_step ? loop.in_step(whole) : loop.scattered(group, together, whole);
+    r.computed.prompts = group.typical;
+    r.computed.prompt_steps = group.full_steps;
+    if (!in_step)
+      r.computed.prompt_steps *= static_cast<double>(r.running) / static_cast<double>(together);
     r.ttft = time.ttft;
     r.e2e = plus(time.ttft, time.rest);
     if (w.osl > 1) r.tpot = time.rest.scaled(1 / later);
     r.makespan = r.e2e;
+    r.computed.time = r.makespan.value;
     // Users beyond the capacity of memory wait in the queue, and the time of a request grows with
     // their number.
     const double queued = static_cast<double>(w.requests) / static_cast<double>(r.running);
@@ -363,6 +382,10 @@ ClosedFormResult closed_form(const StepModel& steps, const EngineProfile& engine
   r.ttft = plus(plus(prefill.mean, plus(overhead, start_up)), one_wave.scaled(waited));
   if (w.osl > 1) r.tpot = decode.scaled(1 / later);
   r.e2e = plus(plus(plus(r.prefill, plus(overhead, start_up)), decode), one_wave.scaled(waited));
+  const double waves = static_cast<double>(w.requests) / static_cast<double>(r.running);
+  r.computed.prompts = prefill.typical;
+  r.computed.prompt_steps = prefill.full_steps;
+  r.computed.time = r.makespan.value / waves;
   r.output_tokens = static_cast<double>(w.requests * w.osl);
   r.input_tokens = static_cast<double>(w.requests * w.isl);
   return r;

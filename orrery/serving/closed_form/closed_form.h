@@ -28,10 +28,11 @@
 // If a request has fewer steps than the prompts of the others, all wait for all, and e2e = G M.
 //
 // Closed loop with lengths that scatter (equal_lengths false): users drift apart. Each request that
-// ends brings a new prompt, which interrupts the decodes. The first token waits as in a queue with
-// one server, random arrivals and constant service (M/D/1), where rho is the share of time that
-// prefills take:
-//     tpot = t_decode + (running - 1) / osl * t_prefill
+// ends brings a new prompt, which interrupts the decodes; the k prompts that come within one decode
+// step are computed together, where k is running / osl and at least 1. The first token waits as in
+// a queue with one server, random arrivals and constant service (M/D/1), where t_prefill is the
+// time of k prompts and rho the share of time that prefills take:
+//     tpot = t_decode + (running / k - 1) / osl * t_prefill
 //     ttft = t_prefill * (1 + rho / (2 (1 - rho))) + t_decode / 2
 // If the spread of lengths is smaller than one prefill round, this underestimates TTFT by up to 50
 // %.
@@ -67,6 +68,14 @@ struct ClosedFormResult {
   std::int64_t waves = 1;
   StepTime prefill_step, decode_step;  // typical steps; terms if asked for
   std::int64_t prefill_steps = 1;
+  // All that a stage of the engine computes while `running` requests come and go: `prompt_steps`
+  // steps like `prompts`, and `decode_batches` batches like decode_step for each token after the
+  // first. `time` is that of the requests: the makespan has this time for each `running` of them.
+  struct Computed {
+    StepTime prompts;
+    double prompt_steps = 1, decode_batches = 1;
+    Seconds time;
+  } computed;
 };
 
 // Evaluates the form that the workload asks for. `capacity`: sequences of full length that fit into

@@ -289,7 +289,7 @@ void Replica::finish(Slot slot, SimTime now, SimTime delivered) {
     return;
   }
   observer_.finished(request, delivered);
-  state_.leave(slot);
+  state_.leave(slot, false);
 }
 
 void Replica::expect(std::uint32_t request, SimTime first_token) {
@@ -329,7 +329,7 @@ void Replica::continue_with(std::uint32_t request) {
 
 void Replica::release(std::uint32_t request) {
   const auto at = find(held_, request);
-  state_.leave(at->slot);
+  state_.leave(at->slot, true);
   held_.erase(at);
 }
 
@@ -339,14 +339,14 @@ bool Replica::abandon(std::uint32_t request) {
       state_.kv.retract(state_.at(at->slot));
       --outstanding_;  // where a prompt is computed, it no longer counts
     }
-    state_.leave(at->slot);
+    state_.leave(at->slot, true);
     held_.erase(at);
     return true;
   }
   const auto at = std::find_if(expected_.begin(), expected_.end(),
                                [&](Slot slot) { return state_.at(slot).request == request; });
   if (at == expected_.end()) return false;
-  state_.leave(*at);
+  state_.leave(*at, true);
   expected_.erase(at);
   --outstanding_;
   return true;

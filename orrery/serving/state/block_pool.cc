@@ -1,57 +1,67 @@
 #include "orrery/serving/state/block_pool.h"
 
-#include <algorithm>
+#include <utility>
 
 namespace orrery {
 
 BlockPool::BlockPool(std::int64_t blocks, bool caching)
-    : blocks_(1), size_(blocks), free_(blocks), caching_(caching) {
-  // Reserved memory is not used before it is written, and reserving all of it avoids moving blocks.
-  blocks_.reserve(static_cast<std::size_t>(std::min(blocks + 1, std::int64_t{1} << 18)));
-  blocks_.front().before = blocks_.front().after = kEnd;
+    : size_(blocks), free_(blocks), caching_(caching), queue_(64) {
   if (caching) table_.resize(64);
 }
 
-void BlockPool::append(BlockId block) {
-  Block& b = blocks_[index(block)];
-  Block& end = blocks_[index(kEnd)];
-  b.before = end.before;
-  b.after = kEnd;
-  blocks_[index(b.before)].after = block;
-  end.before = block;
-  ++free_;
-}
-
-void BlockPool::unlink(BlockId block) {
-  const Block& b = blocks_[index(block)];
-  blocks_[index(b.before)].after = b.after;
-  blocks_[index(b.after)].before = b.before;
-  --free_;
-}
-
-BlockId BlockPool::take(std::uint64_t* forgotten) {
-  const std::size_t known = blocks_.size() - 1;
-  if (known < static_cast<std::size_t>(size_)) {
-    blocks_.emplace_back().users = 1;
-    --free_;
-    if (forgotten) *forgotten = 0;
-    return static_cast<BlockId>(known);
+void BlockPool::make_room() {
+  // Places of shared blocks are used again, unless few are.
+  const std::int64_t idle = free_ - (size_ - taken_);
+  const auto capacity = queue_.size();
+  std::vector<BlockId> old(2 * static_cast<std::size_t>(idle) >= capacity ? 2 * capacity
+                                                                          : capacity);
+  old.swap(queue_);
+  const std::int64_t head = std::exchange(head_, 0), tail = std::exchange(tail_, 0);
+  for (std::int64_t place = head; place < tail; ++place) {
+    const BlockId b = old[static_cast<std::size_t>(place) & (capacity - 1)];
+    if (b == kNoBlock) continue;
+    if (cached(b)) records_[index(b)].place = tail_;
+    queued(tail_++) = b;
   }
-  const BlockId block = blocks_[index(kEnd)].after;
-  unlink(block);
-  Block& b = blocks_[index(block)];
-  if (forgotten) *forgotten = b.hash;
-  if (b.hash != 0) forget(block);
-  b.users = 1;
+}
+
+// Takes the head of the free queue, with what is cached in it. REQUIRES free() > 0.
+BlockId BlockPool::next_free() {
+  --free_;
+  if (taken_ < size_) return static_cast<BlockId>(taken_++);
+  BlockId block = kNoBlock;
+  while (block == kNoBlock) block = queued(head_++);
   return block;
 }
 
+BlockId BlockPool::take(std::uint64_t* forgotten) {
+  const BlockId block = next_free();
+  const bool had = cached(block);
+  if (forgotten) *forgotten = had ? records_[index(block)].hash : 0;
+  if (had) forget(block);
+  return block;
+}
+
+void BlockPool::take(std::int64_t n, std::vector<BlockId>& out) {
+  for (std::int64_t i = 0; i < n; ++i) out.push_back(take());
+}
+
 void BlockPool::release(BlockId block) {
-  if (--blocks_[index(block)].users == 0) append(block);
+  if (cached(block)) {
+    Record& r = records_[index(block)];
+    if (--r.users > 0) return;
+    append(block);
+    r.place = tail_ - 1;
+  } else {
+    append(block);
+  }
 }
 
 void BlockPool::share(BlockId block) {
-  if (blocks_[index(block)].users++ == 0) unlink(block);
+  Record& r = records_[index(block)];
+  if (r.users++ > 0) return;
+  queued(r.place) = kNoBlock;
+  --free_;
 }
 
 std::size_t BlockPool::slot_of(std::uint64_t hash) const {
@@ -66,9 +76,15 @@ BlockId BlockPool::find(std::uint64_t hash) const {
 }
 
 void BlockPool::publish(BlockId block, std::uint64_t hash) {
-  Block& b = blocks_[index(block)];
-  if (!caching_ || b.hash != 0) return;
+  if (!caching_ || cached(block)) return;
+  if (index(block) >= cached_.size()) {
+    records_.resize(static_cast<std::size_t>(taken_));
+    cached_.resize(static_cast<std::size_t>(taken_));
+  }
+  Record& b = records_[index(block)];
   b.hash = hash;
+  b.users = 1;
+  cached_[index(block)] = 1;
   if (2 * (entries_ + 1) > table_.size()) grow_table();
   Entry& e = table_[slot_of(hash)];
   if (e.block < 0) {
@@ -77,15 +93,16 @@ void BlockPool::publish(BlockId block, std::uint64_t hash) {
     b.twin_before = b.twin_after = block;
     return;
   }
-  Block& first = blocks_[index(e.block)];
+  Record& first = records_[index(e.block)];
   b.twin_after = e.block;
   b.twin_before = first.twin_before;
-  blocks_[index(b.twin_before)].twin_after = block;
+  records_[index(b.twin_before)].twin_after = block;
   first.twin_before = block;
 }
 
 void BlockPool::forget(BlockId block) {
-  Block& b = blocks_[index(block)];
+  Record& b = records_[index(block)];
+  cached_[index(block)] = 0;
   const std::size_t slot = slot_of(b.hash);
   b.hash = 0;
   if (b.twin_after == block) {
@@ -93,13 +110,12 @@ void BlockPool::forget(BlockId block) {
     return;
   }
   if (table_[slot].block == block) table_[slot].block = b.twin_after;
-  blocks_[index(b.twin_before)].twin_after = b.twin_after;
-  blocks_[index(b.twin_after)].twin_before = b.twin_before;
+  records_[index(b.twin_before)].twin_after = b.twin_after;
+  records_[index(b.twin_after)].twin_before = b.twin_before;
 }
 
 void BlockPool::retract(BlockId block) {
-  const Block& b = blocks_[index(block)];
-  if (b.users == 1 && b.hash != 0) forget(block);
+  if (cached(block) && records_[index(block)].users == 1) forget(block);
 }
 
 void BlockPool::erase(std::size_t hole) {

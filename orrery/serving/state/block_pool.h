@@ -7,11 +7,11 @@
 // - A full block is identified by a hash of all tokens up to its end. A later prompt with the same
 //   hash shares the block: its count of users rises, and it leaves the free queue.
 // - Blocks with the same hash are not merged. The one that was published first is found; when that
-// is
-//   taken for other tokens, the next one is.
+//   is taken for other tokens, the next one is.
 //
 // A block that was never taken costs no memory: such blocks are first in the free queue, in the
-// order of their ids.
+// order of their ids. Blocks with a hash have a record; all others are numbers in the free queue or
+// in the list of their one user, so that taking and giving back many of them is copying numbers.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +35,8 @@ class BlockPool {
   // Takes the head of the free queue. `forgotten` receives the hash that was cached in it; 0 if
   // there was none. REQUIRES free() > 0.
   BlockId take(std::uint64_t* forgotten = nullptr);
+  // Takes `n` blocks, one after the other, and appends them to `out`. REQUIRES free() >= n.
+  void take(std::int64_t n, std::vector<BlockId>& out);
   // Removes one user. A block without users goes to the tail of the free queue.
   void release(BlockId block);
 
@@ -42,8 +44,8 @@ class BlockPool {
   BlockId find(std::uint64_t hash) const;
   // Adds one user to a cached block.
   void share(BlockId block);
-  // Whether the block has no users and is in the free queue.
-  bool idle(BlockId block) const { return blocks_[index(block)].users == 0; }
+  // Whether a cached block has no users and is in the free queue.
+  bool idle(BlockId block) const { return records_[index(block)].users == 0; }
   // Caches a full block under `hash`, after others with the same hash. No effect on a cached block.
   void publish(BlockId block, std::uint64_t hash);
   // Forgets what a block with one user caches, because its content never came. No effect on a block
@@ -51,24 +53,39 @@ class BlockPool {
   void retract(BlockId block);
 
  private:
-  struct Block {
-    std::uint64_t hash = 0;  // 0: not findable
+  // A cached block. Any other has one user until it is in the free queue.
+  struct Record {
+    std::uint64_t hash = 0;
+    std::int64_t place = 0;  // in the free queue
     std::int32_t users = 0;
-    BlockId before = -1, after = -1;            // in the free queue
     BlockId twin_before = -1, twin_after = -1;  // ring of the blocks with its hash
   };
-  static constexpr BlockId kEnd = -1;  // of the free queue
-  static std::size_t index(BlockId b) { return static_cast<std::size_t>(std::int64_t{b} + 1); }
-  void append(BlockId block);
-  void unlink(BlockId block);
+  static std::size_t index(BlockId b) { return static_cast<std::size_t>(b); }
+  bool cached(BlockId b) const { return index(b) < cached_.size() && cached_[index(b)] != 0; }
+  BlockId& queued(std::int64_t place) {
+    return queue_[static_cast<std::size_t>(place) & (queue_.size() - 1)];
+  }
+  void append(BlockId block) {
+    if (tail_ - head_ == static_cast<std::int64_t>(queue_.size())) make_room();
+    queued(tail_++) = block;
+    ++free_;
+  }
+  BlockId next_free();
+  void make_room();
   std::size_t slot_of(std::uint64_t hash) const;
   void forget(BlockId block);
   void erase(std::size_t slot);
   void grow_table();
 
-  std::vector<Block> blocks_;  // kEnd, then those that were taken once
   std::int64_t size_, free_;
+  std::int64_t taken_ = 0;  // blocks that were taken once
   bool caching_;
+  // The free queue behind the blocks that were never taken: a ring, whose places [head, tail) hold
+  // blocks, or kNoBlock where one was shared.
+  std::vector<BlockId> queue_;
+  std::int64_t head_ = 0, tail_ = 0;
+  std::vector<Record> records_;
+  std::vector<std::uint8_t> cached_;  // whether the block has a hash
   // Open addressing with linear probing, at most half full; deletion shifts back.
   struct Entry {
     std::uint64_t hash = 0;

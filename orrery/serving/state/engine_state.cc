@@ -38,8 +38,8 @@ bool EngineState::take_prompt_blocks(Slot slot) {
   return true;
 }
 
-void EngineState::leave(Slot slot) {
-  kv.release(at(slot));
+void EngineState::leave(Slot slot, bool may_return) {
+  kv.release(at(slot), may_return);
   queues.remove(slot);
 }
 
@@ -62,7 +62,7 @@ void EngineState::run(Slot slot) {
 
 void EngineState::evict(Slot slot) {
   Sequence& s = at(slot);
-  kv.release(s);
+  kv.release(s, true);
   s.computed = s.published = s.drafts = 0;
   if (s.in_flight > 0) {
     s.parked = true;

@@ -43,8 +43,9 @@ class EngineState {
   // is the number of tokens that the prefix cache held. False, and nothing is taken, if too few
   // blocks are free. REQUIRES paged memory.
   bool take_prompt_blocks(Slot slot);
-  // A finished sequence gives everything back.
-  void leave(Slot slot);
+  // A sequence gives everything back and is forgotten. `may_return`: its request has not ended, so
+  // that it may come again.
+  void leave(Slot slot, bool may_return);
 
   // ---- what schedulers do ----
 

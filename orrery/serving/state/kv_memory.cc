@@ -163,15 +163,27 @@ void KvMemory::take_prefix(Sequence& s) {
   if (windowed()) skip(s, s.computed);
 }
 
+std::int64_t KvMemory::named_rows(std::uint32_t request) const {
+  const Request& r = load_.requests[request];
+  const std::int64_t rows = std::int64_t{r.ids} * load_.id_tokens / block_size_;
+  return load_.names_outputs ? rows : std::min<std::int64_t>(rows, r.input / block_size_);
+}
+
+void KvMemory::publish_row(const Sequence& s, std::int32_t row) {
+  const std::uint64_t hash = block_hash(s.request, row);
+  for (std::int32_t g = 0; g < groups_.count(); ++g) {
+    const BlockId b = s.blocks[static_cast<std::size_t>(row * groups_.count() + g)];
+    if (b != kNoBlock) pool_of(g).publish(b, group_hash(hash, g));
+  }
+}
+
 void KvMemory::publish(Sequence& s, std::int32_t tokens) {
   if (!pool_.caching()) return;
-  for (; s.published < tokens / block_size_; ++s.published) {
-    const std::uint64_t hash = block_hash(s.request, s.published);
-    for (std::int32_t g = 0; g < groups_.count(); ++g) {
-      const BlockId b = s.blocks[static_cast<std::size_t>(s.published * groups_.count() + g)];
-      if (b != kNoBlock) pool_of(g).publish(b, group_hash(hash, g));
-    }
-  }
+  const std::int32_t rows = tokens / block_size_;
+  const std::int64_t at_once =
+      tiers_.on() || windowed() ? rows : std::min<std::int64_t>(rows, named_rows(s.request));
+  for (; s.published < at_once; ++s.published) publish_row(s, s.published);
+  s.published = std::max(s.published, rows);
   measure(s);
 }
 
@@ -182,6 +194,7 @@ void KvMemory::retract(Sequence& s) {
     if (s.blocks[i] != kNoBlock)
       pool_of(static_cast<std::int32_t>(i % groups)).retract(s.blocks[i]);
   }
+  s.published = std::min(s.published, s.found / block_size_);
 }
 
 BlockId KvMemory::take_block() {
@@ -197,9 +210,13 @@ bool KvMemory::reserve(Sequence& s, std::int64_t tokens) {
   if (more > pool_.free()) return false;
   for (; static_cast<std::int64_t>(s.state.size()) < state_blocks_; --more)
     s.state.push_back(take_block());
-  for (std::int64_t i = 0; i < more; ++i) {
-    s.blocks.push_back(take_block());
-    if (window_pool_) s.blocks.push_back(kNoBlock);  // one full group and one with a window
+  if (tiers_.on() || window_pool_) {
+    for (std::int64_t i = 0; i < more; ++i) {
+      s.blocks.push_back(take_block());
+      if (window_pool_) s.blocks.push_back(kNoBlock);  // one full group and one with a window
+    }
+  } else {
+    pool_.take(more, s.blocks);
   }
   held_blocks_ += std::max<std::int64_t>(more, 0) * (window_pool_ ? 2 : 1);
   measure(s);
@@ -263,7 +280,11 @@ void KvMemory::skip(Sequence& s, std::int64_t computed) {
   s.skipped = rows;
 }
 
-void KvMemory::release(Sequence& s) {
+void KvMemory::release(Sequence& s, bool may_return) {
+  if (may_return && pool_.caching()) {
+    for (auto row = static_cast<std::int32_t>(named_rows(s.request)); row < s.published; ++row)
+      publish_row(s, row);
+  }
   const auto groups = static_cast<std::size_t>(groups_.count());
   for (std::size_t g = 0; g < groups; ++g) {
     for (std::size_t row = s.blocks.size() / groups; row-- > 0;) {

@@ -5,6 +5,11 @@
 // layers (orrery/memory/kv_groups.h). Groups take blocks from one pool, or the group with a sliding
 // window has a pool of its own (window_pool()).
 //
+// A block whose tokens no other request has can be found by its own request alone, after this lost
+// its blocks. Such blocks come into the index of the prefix cache when that happens (release()), so
+// that requests that run to their end cost no look-ups. Where blocks without users are more than
+// numbers (tiers, windows), they come into it at once.
+//
 // Taking a cached prefix takes two calls: cached_prefix() finds it, and take_prefix() takes what
 // the last call of cached_prefix() found. Between them, prefix_blocks(), free_after_prefix(),
 // window_free() and needed_at_once() answer for that prefix.
@@ -129,8 +134,9 @@ class KvMemory {
   void skip(Sequence& s, std::int64_t computed);
   // Counts `tokens` more tokens of the sequence as computed; fewer than 0: rolled back.
   void compute(Sequence& s, std::int32_t tokens) { s.computed += tokens, held_tokens_ += tokens; }
-  // Gives back everything that the sequence holds.
-  void release(Sequence& s);
+  // Gives back everything that the sequence holds. `may_return`: its request may come again and
+  // look for its blocks in the prefix cache.
+  void release(Sequence& s, bool may_return);
 
   // ---- adapters in the pool ----
 
@@ -193,6 +199,9 @@ class KvMemory {
   bool find_row(std::uint32_t request, std::int32_t row, std::int32_t first, std::int32_t last,
                 BlockId* found) const;
   std::uint64_t block_hash(std::uint32_t request, std::int32_t block) const;
+  // Leading rows of a request that ids identify, which other requests may have too.
+  std::int64_t named_rows(std::uint32_t request) const;
+  void publish_row(const Sequence& s, std::int32_t row);
   // Updates room and next_full after a change of the sequence's blocks.
   void measure(Sequence& s) const;
   void drop_adapter(Sequence& s);

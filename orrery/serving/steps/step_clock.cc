@@ -16,14 +16,17 @@ double context_of(std::size_t node) {
   return std::ldexp(1 + step / (1 << kNodeBits), octave);
 }
 
+constexpr int kKeptBits = 13;  // 8192 steps are kept
+
+double mean(std::int64_t sum, std::int64_t n) {
+  return n > 0 ? static_cast<double>(sum) / static_cast<double>(n) : 0;
+}
+
 }  // namespace
 
 SimTime StepClock::time(const StepShape& step) {
-  const auto mean = [](std::int64_t sum, std::int64_t n) {
-    return n > 0 ? static_cast<double>(sum) / static_cast<double>(n) : 0;
-  };
-  const Counts counts = {step.decodes, step.verifies, step.verify_tokens, step.adapters};
   if (step.chunks.empty()) {
+    const Counts counts = {step.decodes, step.verifies, step.verify_tokens, step.adapters};
     const double context = mean(step.decode_past + step.verify_past, step.decodes + step.verifies);
     if (step.verifies > 0 || step.adapters > 0)
       return sim_seconds(table_time(counts, others_[counts], context) * scale_.stretch);
@@ -31,6 +34,22 @@ SimTime StepClock::time(const StepShape& step) {
     if (n >= decode_.size()) decode_.resize(n + 1);
     return sim_seconds(table_time(counts, decode_[n], context) * scale_.stretch);
   }
+  if (step.chunks.size() > 1 || step.verifies > 0 || step.adapters > 0) return prompt_time(step);
+  const PromptChunk& c = step.chunks.front();
+  const OnePrompt one{step.decodes, step.decode_past, step.wave_tokens,
+                      c.new_tokens, c.past,           c.sampled};
+  prompts_.resize(std::size_t{1} << kKeptBits);
+  std::uint64_t hash = 0;
+  for (const std::int64_t part : {one.decode_past, one.decodes, one.wave_tokens,
+                                  std::int64_t{one.new_tokens}, std::int64_t{one.past}})
+    hash = (hash ^ static_cast<std::uint64_t>(part)) * 0x9e3779b97f4a7c15u;
+  Known& known = prompts_[hash >> (64 - kKeptBits)];
+  if (known.step != one) known = {one, prompt_time(step)};
+  return known.time;
+}
+
+SimTime StepClock::prompt_time(const StepShape& step) {
+  const Counts counts = {step.decodes, step.verifies, step.verify_tokens, step.adapters};
   batch_.groups.clear();
   for (const PromptChunk& c : step.chunks)
     batch_.groups.push_back({1, c.new_tokens, static_cast<double>(c.past), c.sampled});

@@ -4,7 +4,9 @@
 // are tables by number of sequences and mean context, with 16 nodes an octave, filled when asked
 // for and linear between nodes (tests: within 0.5 % of the step room). Steps that also verify
 // drafts or use adapters have a table for every number of decoding sequences, verifying sequences,
-// tokens of these, and adapters. Steps that carry prompts are asked of the step room each time.
+// tokens of these, and adapters. Steps that carry prompts are asked of the step room as they
+// are. The last answers for steps with one prompt are kept, because loads of equal lengths repeat
+// them.
 //
 // With attention data parallelism a step is that of the slowest rank. Decode steps are padded to
 // its tokens on all ranks, as vLLM does where graphs are replayed. In steps with prompts the
@@ -45,6 +47,18 @@ class StepClock : public StepTimer {
  private:
   // Counts of a step without chunks.
   using Counts = std::array<std::int64_t, 4>;  // decodes, verifies, verify_tokens, adapters
+  // A step of one chunk and decodes, without drafts or adapters.
+  struct OnePrompt {
+    std::int64_t decodes = -1, decode_past = 0, wave_tokens = 0;
+    std::int32_t new_tokens = 0, past = 0;
+    bool sampled = false;
+    bool operator==(const OnePrompt&) const = default;
+  };
+  struct Known {
+    OnePrompt step;
+    SimTime time;
+  };
+  SimTime prompt_time(const StepShape& step);
   double table_time(const Counts& counts, std::vector<float>& row, double context);
   double node(const Counts& counts, std::vector<float>& row, std::size_t index);
   void add_decodes(const Counts& counts, double decode_past, double verify_past);
@@ -58,6 +72,7 @@ class StepClock : public StepTimer {
   std::unique_ptr<StepClock> through_;      // for latency(); made at its first call
   std::vector<std::vector<float>> decode_;  // seconds, by sequences and context node; 0: unknown
   std::map<Counts, std::vector<float>> others_;  // seconds, by context node
+  std::vector<Known> prompts_;                   // by a hash of the step; made when first asked for
   Batch batch_;
 };
 

@@ -239,9 +239,12 @@ std::vector<std::pair<std::string, std::string>> fit_energy(const std::filesyste
   const std::vector<LlmPowerRow> services = read_llm_power(dir, bundle, report);
   if (services.empty()) return files;
   const StepPowerConstants steps = fit_step_power(services, fit.boards.regulated());
-  files.emplace_back("power/steps.yaml",
-                     step_power_text(steps, fmt::format("data/energy/llm_energy.csv, {} rows, {}",
-                                                        services.size(), date)));
+  const std::string of_services =
+      fmt::format("data/energy/llm_energy.csv, {} rows, {}", services.size(), date);
+  files.emplace_back("power/steps.yaml", step_power_text(steps, of_services));
+  for (const auto& [engine, times] : fit_in_process(services, ""))
+    files.emplace_back(fmt::format("engines/in-process/{}.yaml", engine),
+                       in_process_text(times, of_services));
   return files;
 }
 

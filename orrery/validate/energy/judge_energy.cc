@@ -10,6 +10,7 @@
 #include "orrery/base/quantile.h"
 #include "orrery/energy/power/power_model.h"
 #include "orrery/validate/energy/fit_energy.h"
+#include "orrery/validate/energy/judge_mlperf.h"
 #include "orrery/validate/energy/step_power_fit.h"
 #include "orrery/validate/energy/twin_readings.h"
 
@@ -19,6 +20,7 @@ namespace {
 constexpr const char* kKernels = "kernel_power";
 constexpr const char* kGpuLeftOut = "kernel_power, GPU left out";
 constexpr const char* kServices = "llm_energy";
+constexpr const char* kWholeServers = "mlperf";
 
 ValidationRow row_of(const KernelPowerRow& r, const char* table, const KernelActivity& activity,
                      const BoardPowers& boards, const Gpu& gpu) {
@@ -55,8 +57,8 @@ Watts constant_of(const LlmPowerRow& row, const std::vector<LlmPowerRow>& rows) 
   return Watts(quantile(others, 0.5));
 }
 
-// The rows of a service: the power in the time that was measured, and the energy of a token from
-// the scenario alone. `fit` has not seen the row's group.
+// The rows of a service: the power in the time that was measured, and the time and the energy of a
+// token from the scenario alone. `fit` has not seen the row's group.
 void add_service(const LlmPowerRow& r, StepPowerFit fit, const StepPowerConstants& errors,
                  const std::vector<LlmPowerRow>& all, ValidationReport& report) {
   StepPowerConstants& c = fit.constants;
@@ -79,7 +81,8 @@ void add_service(const LlmPowerRow& r, StepPowerFit fit, const StepPowerConstant
     report.rows.push_back(std::move(v));
     return report.rows.back();
   };
-  const Estimate<Watts> alone = step_power(c, r.gpu, r.engine, r.work);
+  const StepWork work = with_waits(r, fit.in_process);
+  const Estimate<Watts> alone = step_power(c, r.gpu, r.engine, work);
   const double limit = r.gpu.power->value();
   ValidationRow& power =
       add("power in the measured time", r.power.value(), power_in_measured_time(r, fit).value(),
@@ -89,7 +92,10 @@ void add_service(const LlmPowerRow& r, StepPowerFit fit, const StepPowerConstant
       fmt::format("{} in the time that was measured, which no scenario states", r.keys.yaml());
   power.peers = {{"limit of the board", limit},
                  {"a constant for each GPU", constant_of(r, all).value()}};
-  const Joules joules = alone.value * r.work.time * (r.gpus / r.tokens);
+  ValidationRow& time = add("time of a token", r.time.value() / r.tokens,
+                            work.time.value() / r.tokens, r.time_error, 0, alone.origin);
+  time.what = fmt::format("{} with the time of a token as its source counts tokens", r.keys.yaml());
+  const Joules joules = alone.value * work.time * (r.gpus / r.tokens);
   ValidationRow& energy = add("energy of a token", r.per_token.value(), joules.value(),
                               std::hypot(alone.shared, r.time_error), alone.own, alone.origin);
   energy.what =
@@ -126,14 +132,16 @@ void judge_services(const std::filesystem::path& dir, const Bundle& bundle,
 
 ValidationReport validate_energy(const std::filesystem::path& dir, const std::string& table,
                                  const Bundle& bundle) {
-  if (!table.empty() && table != kKernels && table != kGpuLeftOut && table != kServices) {
-    throw InputError(fmt::format("expected the table '{}', '{}' or '{}', got '{}'", kKernels,
-                                 kGpuLeftOut, kServices, table));
+  if (!table.empty() && table != kKernels && table != kGpuLeftOut && table != kServices &&
+      table != kWholeServers) {
+    throw InputError(fmt::format("expected the table '{}', '{}', '{}' or '{}', got '{}'", kKernels,
+                                 kGpuLeftOut, kServices, kWholeServers, table));
   }
   ValidationReport report;
   report.area = "energy";
   if (table.empty() || table == kServices) judge_services(dir, bundle, report);
-  if (table == kServices) return report;
+  if (table.empty() || table == kWholeServers) judge_mlperf(dir, bundle, report);
+  if (table == kServices || table == kWholeServers) return report;
   const Catalog catalog(bundle);
   const std::vector<KernelPowerRow> rows = read_kernel_power(dir, catalog, report);
   if (!rows.empty()) report.note = note_of_twins(rows);

@@ -1,7 +1,9 @@
-// `orrery validate energy`: power against readings of boards.
+// `orrery validate energy`: power against readings of boards and servers.
 //
 //   table kernel_power                  calls of left-out shapes in the time that was measured
 //   table kernel_power, GPU left out    all calls, by constants fitted on the other GPUs alone
+//   table llm_energy                    services, by constants fitted without their model's rows
+//   table mlperf                        servers at the wall (judge_mlperf.h)
 //
 // The metrics are "power of long calls" (0.1 ms and more), whose readings are mostly their own, and
 // "power of short calls", which hold much of what ran before (kernel_power_rows.h).

@@ -141,6 +141,12 @@ LlmPowerRow row_of(const CsvReader& csv, const Catalog& catalog) {
   k.set("workload.batch", std::max<std::int64_t>(1, std::llround(*batch)));
   k.set("workload.isl", isl);
   k.set("workload.osl", std::max<std::int64_t>(2, std::llround(outputs)));
+  if (r.source == "ml.energy v2") {
+    k.set_engine("execution.frontend_in_process", "true");
+    k.set_engine("memory.utilization", "0.95");
+  }
+  if (const auto most = get.number("max_num_seqs"); most && !stated)
+    k.set_engine("scheduler.max_num_seqs", std::to_string(std::llround(*most)));
   if (!stated) {
     k.set("workload.closed_loop", "true");
     k.set("workload.equal_lengths", "false");
@@ -150,13 +156,24 @@ LlmPowerRow row_of(const CsvReader& csv, const Catalog& catalog) {
 
 // Adds the work of a wave that the prediction gives, scaled to the requests of the measured one.
 void predict(LlmPowerRow& row, Facts& facts, double batch) {
-  const Scenario scenario = row.keys.scenario().points.front();
+  // A front end in the engine's process has its own fit, which `work` is without.
+  const bool in_process = !row.keys.engine_text("execution.frontend_in_process").empty();
+  ScenarioKeys keys = row.keys;
+  if (in_process) keys.set_engine("execution.frontend_in_process", "false");
+  const Scenario scenario = keys.scenario().points.front();
   const SteadyQuestion& load = scenario.as<SteadyQuestion>();
   const auto served = served_model_of(facts, scenario);
   const std::int64_t capacity = capacity_of(load, *served, planned_length(scenario, load));
   if (capacity < 1) throw NoData("the model does not fit");
   const ClosedFormResult result = closed_form_of(load, *served, capacity, false);
-  row.work = work_of_wave(result, load.osl).scaled(batch / real(result.running));
+  const double waves = batch / real(result.running);
+  row.work = work_of_wave(result, load.osl).scaled(waves);
+  if (in_process) {
+    const ClosedFormResult::Computed& c = result.computed;
+    const double decodes = real(load.osl - 1);
+    row.rank_steps = (c.prompt_steps + decodes) * waves * real(served->plan.tp);
+    row.sequence_steps = batch * (1 + decodes);
+  }
   row.time_error = std::hypot(result.decode_step.total.shared, result.decode_step.total.own);
 }
 

@@ -10,7 +10,9 @@
 //                  request of lm-arena-chat is a conversation up to one of its turns, of which the
 //                  prefix cache holds the earlier turns: 400 tokens to compute, which the
 //                  throughputs of dense models tell. A question of gpqa has 250.
-//   ml.energy v2   vLLM 0.5.4; 200 tokens of a chat, 150 of code
+//   ml.energy v2   vLLM 0.5.4 with --disable-frontend-multiprocessing, 0.95 of the memory and the
+//                  stated max-num-seqs (benchmark_one_datapoint.py of ml-energy/leaderboard); 200
+//                  tokens of a chat, 150 of code
 //   ml.energy v1   Hugging Face transformers, one request at a time; 60 tokens
 //   LLM-Inference-Bench   the stated lengths; the rows of figure 16, since those of figure 29 hold
 //                  idle GPUs
@@ -39,8 +41,11 @@ struct LlmPowerRow {
   ScenarioKeys keys;      // the question
   StepWork work;          // of one GPU for a wave of requests, as predicted
   double time_error = 0;  // standard deviation of the logarithm of the predicted time
-  Seconds time;           // of a wave, as measured
-  double tokens = 0;      // of a wave, as the source counts them
+  // Steps of a wave times tensor-parallel ranks, and the sequences of all its steps, for a front
+  // end in the engine's process, whose waits `work` is without (in_process_fit.h). Else 0.
+  double rank_steps = 0, sequence_steps = 0;
+  Seconds time;       // of a wave, as measured
+  double tokens = 0;  // of a wave, as the source counts them
   double gpus = 1;
   Watts power;       // mean of one GPU's board
   Joules per_token;  // measured, of all GPUs, for a token as the source counts them

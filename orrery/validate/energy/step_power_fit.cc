@@ -45,8 +45,9 @@ class Layout {
 
   const std::vector<Unknown>& unknowns() const { return unknowns_; }
 
-  StepPowerFit fit_at(const Column& x, double regulated) const {
+  StepPowerFit fit_at(const Column& x, double regulated, const InProcessFit& in_process) const {
     StepPowerFit f;
+    f.in_process = in_process;
     StepPowerConstants& c = f.constants;
     Eigen::Index i = 0;
     c.regulated = regulated;
@@ -72,8 +73,8 @@ class Layout {
 
 // Errors of all rows in units of kTypicalError, and those of the priors in their deviations.
 Column errors_at(const Column& x, const Layout& layout, const std::vector<const LlmPowerRow*>& rows,
-                 double regulated) {
-  const StepPowerFit fit = layout.fit_at(x, regulated);
+                 double regulated, const InProcessFit& in_process) {
+  const StepPowerFit fit = layout.fit_at(x, regulated, in_process);
   Column e(static_cast<Eigen::Index>(rows.size()) + x.size());
   Eigen::Index i = 0;
   for (const LlmPowerRow* r : rows)
@@ -95,12 +96,12 @@ double loss_of(const Column& errors, std::size_t rows) {
 }
 
 Column solve_steps(const Layout& layout, const std::vector<const LlmPowerRow*>& rows,
-                   double regulated) {
+                   double regulated, const InProcessFit& in_process) {
   const auto unknowns = static_cast<Eigen::Index>(layout.unknowns().size());
   Column x(unknowns);
   for (Eigen::Index k = 0; k < unknowns; ++k)
     x(k) = layout.unknowns()[static_cast<std::size_t>(k)].prior;
-  Column errors = errors_at(x, layout, rows, regulated);
+  Column errors = errors_at(x, layout, rows, regulated, in_process);
   double loss = loss_of(errors, rows.size()), damping = 1e-3;
   for (int round = 0; round < kNewtonRounds && damping < 1e6; ++round) {
     Eigen::MatrixXd slope(errors.size(), unknowns);
@@ -108,7 +109,7 @@ Column solve_steps(const Layout& layout, const std::vector<const LlmPowerRow*>& 
     for (Eigen::Index k = 0; k < unknowns; ++k) {
       Column moved = x;
       moved(k) += kStep;
-      slope.col(k) = (errors_at(moved, layout, rows, regulated) - errors) / kStep;
+      slope.col(k) = (errors_at(moved, layout, rows, regulated, in_process) - errors) / kStep;
     }
     Column weights = Column::Ones(errors.size());
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -123,7 +124,7 @@ Column solve_steps(const Layout& layout, const std::vector<const LlmPowerRow*>& 
       const Unknown& u = layout.unknowns()[static_cast<std::size_t>(k)];
       next(k) = std::clamp(next(k), u.least, u.most);
     }
-    const Column there = errors_at(next, layout, rows, regulated);
+    const Column there = errors_at(next, layout, rows, regulated, in_process);
     const double less = loss_of(there, rows.size());
     if (less >= loss) {
       damping *= 10;
@@ -152,7 +153,8 @@ Watts power_in_measured_time(const LlmPowerRow& row, const StepPowerFit& fit) {
   const StepPowerConstants& c = fit.constants;
   const auto longer = fit.longer.find(row.engine);
   const StepWork work =
-      row.work.stretched(row.time, longer == fit.longer.end() ? kLonger.prior : longer->second);
+      with_waits(row, fit.in_process)
+          .stretched(row.time, longer == fit.longer.end() ? kLonger.prior : longer->second);
   return *row.gpu.power * share_of_limit(c, c.board(row.gpu.id), c.engine(row.engine), work);
 }
 
@@ -164,7 +166,8 @@ StepPowerFit fit_step_power(const std::vector<LlmPowerRow>& rows, std::string_vi
   }
   if (used.empty()) throw InputError("fit: the table llm_energy has no rows");
   const Layout layout(used);
-  return layout.fit_at(solve_steps(layout, used, regulated), regulated);
+  const InProcessFit waits = fit_in_process(rows, without);
+  return layout.fit_at(solve_steps(layout, used, regulated, waits), regulated, waits);
 }
 
 StepPowerConstants fit_step_power(const std::vector<LlmPowerRow>& rows, double regulated) {

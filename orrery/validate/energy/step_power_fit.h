@@ -1,6 +1,7 @@
 // The constants of step_power.h, fitted on the power of LLM services (llm_power_rows.h).
 //
-// A row's work is what the prediction gives, in the time that was measured. Where the measured time
+// A row's work is what the prediction gives, with the waits of in_process_fit.h, which is fitted on
+// the same rows before, in the time that was measured. Where the measured time
 // is longer, a share of the difference is taken as kernels that run longer, and the rest as gaps.
 // The share is fitted for each engine. It is a constant of the rows and not of the model.
 //
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "orrery/energy/power/step_power.h"
+#include "orrery/validate/energy/in_process_fit.h"
 #include "orrery/validate/energy/llm_power_rows.h"
 
 namespace orrery {
@@ -21,6 +23,7 @@ namespace orrery {
 struct StepPowerFit {
   StepPowerConstants constants;
   std::map<std::string, double> longer;  // by engine: share of unforeseen time that kernels take
+  InProcessFit in_process;               // with which the work of a row is predicted
 };
 
 // The fit on all rows but those of the group `without`. Errors of the constants are 0.

@@ -67,7 +67,8 @@ constexpr std::array<ValidationArea, 11> kAreas = {{
     {"energy", "energy", "energy/kernel_power.csv.gz", false,
      "Power of boards while a kernel is repeated, of the shapes (15 %) that the fit leaves out, in "
      "the time that was measured. GPU left out: all calls of a GPU, by constants that were fitted "
-     "on the other GPUs."},
+     "on the other GPUs. llm_energy: services, each model of a GPU by constants that its rows did "
+     "not fit. mlperf: servers at the wall, by node figures that are not of the judged server."},
     {"accelerator", "accelerator", "accelerator", false,
      "Models of custom chips against recorded results of Timeloop. Nothing is fitted. counts: how "
      "many access counts of a case are there, and how many are equal here."},

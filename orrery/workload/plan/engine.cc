@@ -167,6 +167,12 @@ void declare(Fields& f, EngineProfile& e) {
               "time in which the front end delivers one token");
         g.add("frontend_per_past_token", x.frontend_per_past_token,
               "additional time for each token of the answer that was made before");
+        g.add("frontend_in_process", x.frontend_in_process,
+              "the front end runs in the engine's process, which waits for it");
+        g.add("in_process_per_sequence", x.in_process_per_sequence,
+              "then: further host time for each sequence of a step");
+        g.add("in_process_per_rank", x.in_process_per_rank,
+              "then: further host time of a step for each tensor-parallel rank");
         g.add("beam_overhead", x.beam_overhead,
               "beam search: time in which the front end forms the request of one beam");
         g.add("older_host_factor", x.older_host_factor,
@@ -384,7 +390,10 @@ EngineProfile load_engine(std::string_view id, const Bundle& bundle, bool with_f
     throw InputError(fmt::format("unknown engine '{}'{}; `orrery list engines` names all", id,
                                  did_you_mean(id, names)));
   }
-  if (with_fit) read("engines/fitted/" + e.id + ".yaml");
+  if (with_fit) {
+    read("engines/fitted/" + e.id + ".yaml");
+    read("engines/in-process/" + e.id + ".yaml");
+  }
   e.setups.differ = setups_differ(e);
   return e;
 }

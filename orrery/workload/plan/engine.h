@@ -168,6 +168,13 @@ struct EngineProfile {
       return (frontend_per_token + frontend_per_past_token * past) /
              static_cast<double>(stream_interval);
     }
+    // The front end runs in the engine's process, as in vLLM before 0.6 (from 0.5.4 on with
+    // --disable-frontend-multiprocessing): the engine waits while it delivers the tokens of a step,
+    // and takes turns with it on one interpreter. These host times are then added to those above:
+    // one for each sequence of a step, and one for each tensor-parallel rank that is given work.
+    bool frontend_in_process = false;
+    Seconds in_process_per_sequence = microseconds(0);
+    Seconds in_process_per_rank = microseconds(0);
     // Beam search (docs/serving.md): time in which the front end forms one request of a round.
     Seconds beam_overhead = microseconds(0);
     // Factor on host times for hosts of GPUs older than Hopper and of other vendors. The times

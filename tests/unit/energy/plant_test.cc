@@ -100,6 +100,19 @@ TEST(Plant, TheFacilityMultipliesByThePue) {
   EXPECT_EQ(plant.at_facility(wall, 1.2).sigma(), 0.2);
 }
 
+// A server that is judged tells nothing of itself: the law of the others does not move with it.
+TEST(Plant, LeavesAServerOut) {
+  std::string text = kPlant;
+  text += "  - {name: d, gpus: 4, limit: 1000 W, idle: 9000 W, loaded: 20000 W, source: s}\n";
+  const Plant all(with_plant(text)), without(with_plant(text), "d"), never(with_plant(kPlant));
+  const Gpu gpu = gpu_of(1000);
+  const auto wall = [&](const Plant& plant) {
+    return plant.at_wall(gpu, node_of_eight(), boards(986, 8)).value.value();
+  };
+  EXPECT_EQ(wall(without), wall(never));
+  EXPECT_GT(wall(all), 1.02 * wall(never));
+}
+
 TEST(Plant, RefusesWhatItCannotTell) {
   Gpu unknown;
   unknown.id = "mystery";

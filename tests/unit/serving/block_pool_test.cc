@@ -88,6 +88,35 @@ TEST(BlockPool, SharingTakesABlockOutOfTheFreeQueue) {
   EXPECT_EQ(pool.free(), 2);
 }
 
+// The free queue keeps its order while blocks in its middle are shared, and while it grows.
+TEST(BlockPool, TheOrderOfTheFreeQueueOutlivesSharedBlocks) {
+  constexpr BlockId kBlocks = 300;
+  BlockPool pool(kBlocks, true);
+  std::vector<BlockId> all;
+  pool.take(kBlocks, all);
+  for (BlockId b : all) {
+    if (b % 3 == 0) pool.publish(b, 1000 + static_cast<std::uint64_t>(b));
+  }
+  for (int round = 0; round < 5; ++round) {
+    for (BlockId b : all) pool.release(b);
+    for (BlockId b = 0; b < kBlocks; b += 3) pool.share(b);
+    EXPECT_EQ(pool.free(), 200);
+    for (BlockId b = 0; b < kBlocks; b += 3) pool.release(b);
+    EXPECT_EQ(pool.free(), 300);
+    std::vector<BlockId> free;
+    pool.take(200, free);
+    for (std::size_t i = 0; i < 200; ++i)
+      EXPECT_EQ(free[i], static_cast<BlockId>(i / 2 * 3 + i % 2 + 1));
+    std::vector<BlockId> cached;
+    for (int i = 0; i < 100; ++i) {
+      std::uint64_t forgotten;
+      cached.push_back(pool.take(&forgotten));
+      EXPECT_EQ(forgotten, 1000 + 3 * static_cast<std::uint64_t>(i));
+      pool.publish(cached.back(), forgotten);
+    }
+  }
+}
+
 TEST(BlockPool, OfTwinsTheFirstIsFoundThenTheNext) {
   BlockPool pool(3, true);
   const BlockId a = pool.take(), b = pool.take(), c = pool.take();

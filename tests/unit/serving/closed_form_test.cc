@@ -111,6 +111,41 @@ TEST_F(ClosedForm, AClosedLoopIsInterruptedByNewcomers) {
   EXPECT_NEAR(steps_of(run(w).ttft.value), 100, 1e-6);
 }
 
+// 100 users end 2 requests in each of the 50 steps of a request: two prompts share a step.
+TEST_F(ClosedForm, PromptsThatComeWithinADecodeStepAreComputedTogether) {
+  ClosedFormWorkload w{100, 100, 50};
+  w.closed_loop = true;
+  w.equal_lengths = false;
+  w.requests_per_user = 0;
+  const ClosedFormResult r = run(w);
+  EXPECT_NEAR(steps_of(r.tpot.value), 100 + (100 / 2 - 1) / 50.0 * 200, 1e-6);
+  EXPECT_NEAR(steps_of(r.computed.prompts.total.value), 200, 1e-6);
+  EXPECT_EQ(r.computed.prompt_steps, 50);
+}
+
+// The work of a wave holds every prompt, also where it ends with a step of fewer prompts.
+TEST_F(ClosedForm, AllPromptsOfAWaveAreComputed) {
+  const auto tokens = [](const ClosedFormResult& r) {
+    return steps_of(r.computed.prompts.total.value) * r.computed.prompt_steps;
+  };
+  ClosedFormWorkload w{5, 400, 20};  // two prompts a step
+  EXPECT_NEAR(tokens(run(w)), 5 * 400, 1e-6);
+  EXPECT_NEAR(tokens(run({2, 3500, 20})), 2 * 3500, 1e-6);  // chunks
+  w.closed_loop = true;
+  EXPECT_NEAR(tokens(run(w)), 5 * 400, 1e-6);
+  w.equal_lengths = false;
+  EXPECT_NEAR(tokens(run(w)), 5 * 400, 1e-6);
+  EXPECT_NEAR(tokens(run(w, 2)), 2 * 400, 1e-6);  // memory holds two
+}
+
+TEST_F(ClosedForm, TheTimeOfAWaveIsItsShareOfTheMakespan) {
+  ClosedFormWorkload w{10, 100, 50};
+  EXPECT_EQ(run(w).computed.time, run(w).makespan.value);
+  EXPECT_EQ(run(w, 5).computed.time, run(w, 5).makespan.value / 2.0);
+  w.closed_loop = true;
+  EXPECT_EQ(run(w, 5).computed.time, run(w, 5).makespan.value);
+}
+
 TEST_F(ClosedForm, TheFirstWaveOfAClosedLoopWaitsForItsPrefills) {
   ClosedFormWorkload w{10, 100, 50};
   w.closed_loop = true;

@@ -33,9 +33,40 @@ TEST(KvMemory, TheStateOfASequenceStaysOfOneSize) {
   Sequence other;
   EXPECT_FALSE(kv.reserve(other, 1));  // 4 blocks
   EXPECT_TRUE(other.state.empty());
-  kv.release(s);
+  kv.release(s, false);
   EXPECT_EQ(kv.pool().free(), 10);
   EXPECT_TRUE(kv.reserve(other, 1));
+}
+
+// Blocks that ids do not identify are found by their own request, if it lost them before its end.
+TEST(KvMemory, BlocksOfARequestAloneAreFoundWhenItReturns) {
+  SchedulerLimits limits;
+  limits.block_size = 4;
+  RequestLoad load;
+  load.id_tokens = 4;
+  load.ids = {7};
+  load.requests.resize(2);
+  for (Request& r : load.requests) r.input = 17, r.ids = 1;
+  KvMemory kv(limits, 10, true, load, {});
+  const auto compute = [&] {
+    Sequence s;
+    s.prompt = s.tokens = 17;
+    s.target = 20;
+    EXPECT_TRUE(kv.grow(s, 17));
+    kv.compute(s, 17);
+    return s;
+  };
+  Sequence s = compute();
+  EXPECT_EQ(s.published, 4);
+  EXPECT_EQ(kv.cached_prompt(0), 4);  // while it runs, what others may have
+  kv.release(s, true);
+  EXPECT_EQ(kv.cached_prompt(0), 16);
+  EXPECT_EQ(kv.cached_prompt(1), 4);
+  // Five blocks were never taken. The last of the other five, which have no hash, comes after them.
+  s = compute();
+  kv.release(s, false);
+  EXPECT_EQ(kv.cached_prompt(0), 16);
+  EXPECT_EQ(kv.pool().free(), 10);
 }
 
 TEST(Extents, FirstFitAndHolesGrowTogether) {

@@ -40,7 +40,7 @@ class Engine {
   }
   void finish(Slot slot) {
     state.queues.running.clear();
-    state.leave(slot);
+    state.leave(slot, false);
   }
 
  private:
@@ -180,7 +180,7 @@ TEST(KvWindows, APoolOfTheirOwn) {
   for (int computed = 25; computed < 28; ++computed) EXPECT_EQ(step(), used(7, 3));
   EXPECT_EQ(step(), used(8, 4));
   state.queues.running.clear();
-  state.leave(0);
+  state.leave(0, false);
   EXPECT_EQ(state.kv.pool().free(), 40);
   EXPECT_EQ(state.kv.window_pool()->free(), 20);
   EXPECT_EQ(state.kv.cached_prompt(1), 20);  // its last window is still there

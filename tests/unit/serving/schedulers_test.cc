@@ -54,7 +54,7 @@ class Bench {
       ++s.made;
       if (s.tokens < s.target) continue;
       std::erase(engine_->queues.running, w.slot);
-      engine_->leave(w.slot);
+      engine_->leave(w.slot, false);
     }
     return text.empty() ? text : text.substr(1);
   }

@@ -65,6 +65,32 @@ TEST(StepClock, MixedStepsAreAskedAsTheyAre) {
   EXPECT_NEAR(clock.time(s).seconds(), 2 * exact, 1e-11);
 }
 
+// Answers that are kept are those of the same step, whatever was asked between.
+TEST(StepClock, StepsWithOnePromptAreTheSameWhenAskedAgain) {
+  const Deployed d("llama-3-8b", "h100-sxm", {});
+  StepClock clock(d.steps);
+  const auto at = [](StepClock& c, std::int32_t tokens, std::int32_t past, bool sampled,
+                     std::int64_t decodes_past) {
+    const PromptChunk chunk{tokens, past, sampled};
+    StepShape s = decodes(7, decodes_past);
+    s.chunks = {&chunk, 1};
+    return c.time(s);
+  };
+  for (int round = 0; round < 2; ++round) {
+    for (std::int32_t tokens : {100, 512}) {
+      for (std::int32_t past : {0, 512}) {
+        for (bool sampled : {false, true}) {
+          for (std::int64_t others = 4000; others < 4100; others += 9) {
+            StepClock fresh(d.steps);
+            EXPECT_EQ(at(clock, tokens, past, sampled, others),
+                      at(fresh, tokens, past, sampled, others));
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(StepClock, StagesPaceAndAreAllPassed) {
   const Deployed whole("llama-3-8b", "h100-sxm", {});
   const Deployed d("llama-3-8b", "h100-sxm", {1, 4, 1, 1});

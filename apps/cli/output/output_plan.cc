@@ -1,0 +1,44 @@
+#include "apps/cli/output/output_plan.h"
+
+#include <fmt/format.h>
+
+#include "apps/cli/flags/help.h"
+#include "apps/cli/output/output.h"
+
+namespace orrery::cli {
+namespace {
+
+// The metrics of a plan that its paragraph shows, where it has them.
+constexpr const char* kOfPlan[] = {"cost_per_hour",     "cost_per_million_output_tokens",
+                                  "chance",            "headroom",
+                                  "ttft_p50",          "ttft_p99",
+                                  "tpot_p50",          "tpot_p99",
+                                  "e2e_p99",           "slo_attainment",
+                                  "output_throughput", "running",
+                                  "kv_use",            "power",
+                                  "energy_per_token"};
+
+}  // namespace
+
+std::string plan_table(const Answer& answer) {
+  std::string out;
+  std::size_t number_of_plan = 0;
+  for (const Point& p : answer.points) {
+    out += wrapped(fmt::format("{}. {}", ++number_of_plan, place(p)), 80, "");
+    for (const char* name : kOfPlan) {
+      const Metric* m = p.find(name);
+      if (m == nullptr) continue;
+      out += fmt::format("  {:<32} {:>10} {:<12} {}", name, number(m->value), m->unit,
+                         interval90(*m));
+      out.erase(out.find_last_not_of(' ') + 1);
+      out += '\n';
+    }
+    for (const std::string& note : p.notes) {
+      std::string lines = wrapped(note, 80, "    ");
+      out += lines.replace(2, 1, "-");
+    }
+  }
+  return out;
+}
+
+}  // namespace orrery::cli

@@ -1,0 +1,143 @@
+#include "orrery/planner/answer/planner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "orrery/base/error.h"
+#include "orrery/planner/verify/proof.h"
+#include "orrery/scenario/document/scenario_keys.h"
+
+namespace orrery {
+namespace {
+
+std::string counted(const std::map<std::string, std::int64_t>& reasons) {
+  std::string out;
+  for (const auto& [reason, n] : reasons)
+    out += fmt::format("{}{}: {}", out.empty() ? "" : "; ", n, reason);
+  return out;
+}
+
+// The question with the defaults of a plan.
+Scenario asked(Scenario s) {
+  const PlanQuestion& q = s.as<PlanQuestion>();
+  if (!q.service.slo.any())
+    throw InputError("a plan needs a limit: slo.ttft, slo.tpot or slo.e2e (--slo tpot:30ms)");
+  if (q.service.find_max_rate)
+    throw InputError("load.find_max_rate: a plan with plan.objective throughput seeks the rate");
+  if (q.service.repeat > 1) throw InputError("load.repeat: a plan is proved with seeds of its own");
+  const bool money = q.choice.objective == PlanObjective::kCost || q.choice.budget > 0;
+  if (money && !s.cost.asked()) s.cost.tier = "on_demand";
+  return s;
+}
+
+// The limit that the plan is closest to: "tpot_p99 is 28.1 of 30 ms".
+std::string binding_limit(const ServiceQuestion::Slo& slo, const Point& p) {
+  std::string out;
+  double largest = 0;
+  const auto look = [&](const char* name, Seconds limit, const std::optional<double>& own) {
+    if (limit <= Seconds(0)) return;
+    const Metric* m = p.find(fmt::format("{}_p{:.0f}", name, own.value_or(slo.percentile)));
+    const double most = limit / milliseconds(1);
+    if (m == nullptr || m->value / most <= largest) return;
+    largest = m->value / most;
+    out = fmt::format("closest limit: {} is {:.4g} of {:.4g} ms", m->name, m->value, most);
+  };
+  look("ttft", slo.ttft, slo.ttft_percentile);
+  look("tpot", slo.tpot, slo.tpot_percentile);
+  look("e2e", slo.e2e, slo.e2e_percentile);
+  return out;
+}
+
+// How a plan compares with the best one.
+std::string compared(PlanObjective objective, const Proof& best, const Proof& other) {
+  constexpr const char* kWhat[] = {"USD an hour", "GPUs", "J a request", "requests/s"};
+  return fmt::format("{:+.1f} % {} beside the best plan",
+                     100 * (other.raced.value / best.raced.value - 1),
+                     kWhat[static_cast<std::size_t>(objective)]);
+}
+
+Point point_of(const Proof& proof, const Scenario& question) {
+  const FleetPlan& f = proof.raced.fleet;
+  Point p = proof.point;
+  p.at = {{"model", p.at.at("model")}, {"gpu", f.engine.gpu.gpu},
+          {"gpus", f.gpus()},          {"engine", f.engine.engine},
+          {"format", f.engine.format.empty() ? "checkpoint" : f.engine.format},
+          {"engines", f.engines},      {"tp", f.engine.tp},
+          {"pp", f.engine.pp},         {"dp", f.engine.dp},
+          {"ep", f.engine.ep}};
+  if (f.decode) {
+    p.at["decode_engines"] = f.decode_engines;
+    p.at["decode_tp"] = f.decode->tp, p.at["decode_pp"] = f.decode->pp;
+    p.at["decode_dp"] = f.decode->dp, p.at["decode_ep"] = f.decode->ep;
+  }
+  p.at["rate"] = proof.raced.rate;
+  std::vector<Metric> metrics = {exact_metric("chance", "%", 100 * proof.chance),
+                                 exact_metric("headroom", "%", proof.headroom)};
+  p.metrics.insert(p.metrics.begin(), metrics.begin(), metrics.end());
+  p.notes = {"plan: " + f.name()};
+  const auto& service = question.as<PlanQuestion>().service;
+  if (std::string limit = binding_limit(service.slo, p); !limit.empty())
+    p.notes.push_back(std::move(limit));
+  return p;
+}
+
+// The highest value first where more is better.
+void order(std::vector<Proof>& plans, PlanObjective objective) {
+  const double sign = objective == PlanObjective::kThroughput ? -1 : 1;
+  std::stable_sort(plans.begin(), plans.end(), [sign](const Proof& a, const Proof& b) {
+    return sign * a.raced.value < sign * b.raced.value;
+  });
+}
+
+}  // namespace
+
+Plans find_plans(Runner& runner, const Scenario& scenario) {
+  const Scenario question = asked(scenario);
+  const PlanQuestion& q = question.as<PlanQuestion>();
+  std::vector<std::string> notes;
+  const PlannedLoad load = planned_load(q.service, notes);
+  if (load.rate <= 0 && q.choice.objective != PlanObjective::kThroughput)
+    throw InputError("plan: all requests of the load come at once; a plan needs a rate");
+  const FirstStage first = first_stage(runner, question, load);
+  if (first.options.empty())
+    throw Infeasible(fmt::format("none of {} engines can serve: {}", first.considered,
+                                 counted(first.rejected)));
+  Trials trials(runner, question, load);
+  const RaceResult raced = race(question, load, first, trials);
+  std::vector<Proof> plans;
+  for (const Raced& r : raced.best) {
+    Proof proof = prove(question, r, trials);
+    if (proof.kept) plans.push_back(std::move(proof));
+  }
+  if (plans.empty())
+    throw Infeasible(fmt::format("no fleet keeps the limits: {}", counted(raced.left)));
+  order(plans, q.choice.objective);
+  Plans out;
+  Answer& answer = out.answer;
+  answer.scenario = question.name;
+  answer.resolved = to_json(question);
+  for (const Proof& plan : plans) {
+    out.fleets.push_back(plan.raced.fleet);
+    out.rates.push_back(plan.raced.rate);
+    answer.points.push_back(point_of(plan, question));
+    if (&plan != &plans.front())
+      answer.points.back().notes.push_back(compared(q.choice.objective, plans.front(), plan));
+  }
+  std::vector<std::string>& told = answer.points.front().notes;
+  told.insert(told.end(), notes.begin(), notes.end());
+  if (!first.rejected.empty())
+    told.push_back(fmt::format("of {} engines cannot serve: {}", first.considered,
+                               counted(first.rejected)));
+  told.push_back(fmt::format("complete: {} fleets{}{}; {} simulations", raced.fleets,
+                             raced.left.empty() ? "" : ", not shown ", counted(raced.left),
+                             trials.simulations()));
+  return out;
+}
+
+Answer make_plans(Runner& runner, const Scenario& question) {
+  return find_plans(runner, question).answer;
+}
+
+}  // namespace orrery

@@ -1,0 +1,39 @@
+// The planner: the deployment that serves a load best within its limits.
+//
+//   space    engines that could be chosen
+//   bound    what one of them can do at most, in closed form
+//   search   the first stage: all of them, with their bounds
+//   verify   the second stage: fleets race in simulations of the real load; the plans are proved
+//            with other requests
+//   answer   the plans as an Answer
+//   emit     files to deploy a plan
+//
+// The plans are those that simulating every option would give: an option is left out by a bound
+// only (verify/race.h says what is taken for granted).
+#pragma once
+
+#include <vector>
+
+#include "orrery/planner/space/fleet_plan.h"
+#include "orrery/scenario/answer/answer.h"
+#include "orrery/scenario/runner/runner.h"
+
+namespace orrery {
+
+// The plans, the best first: the point, the fleet and the rate of each.
+struct Plans {
+  Answer answer;
+  std::vector<FleetPlan> fleets;
+  std::vector<double> rates;  // requests/s
+};
+
+// A point for each plan, the best first: that of the simulated service, and `chance` and `headroom`
+// (verify/proof.h). The notes of the first say what was considered, and why the rest was left out.
+//
+// InputError: no limit in `slo`, a load without a rate, or a price that is not known. Infeasible:
+// no engine can serve, or no fleet keeps the limits; the message counts the reasons.
+Plans find_plans(Runner& runner, const Scenario& question);
+// The answer alone, as Runner::set_planner takes it.
+Answer make_plans(Runner& runner, const Scenario& question);
+
+}  // namespace orrery

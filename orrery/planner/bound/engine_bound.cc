@@ -1,0 +1,117 @@
+#include "orrery/planner/bound/engine_bound.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "orrery/base/error.h"
+
+namespace orrery {
+namespace {
+
+constexpr double kStep = 1.25;  // ratio of the batches that are tried
+constexpr std::int64_t kMostBatch = 4096;
+
+double value(const Point& p, std::string_view name) {
+  const Metric* m = p.find(name);
+  return m == nullptr ? 0 : m->value;
+}
+
+// The fixed batches of an option, with the mean lengths of the load.
+class Batches {
+ public:
+  Batches(Runner& runner, const Scenario& question, const EngineOption& option,
+          const PlannedLoad& load)
+      : runner_(runner), scenario_(option.asked(question)) {
+    SteadyQuestion steady;
+    steady.isl = std::max<std::int64_t>(1, std::llround(load.isl));
+    steady.osl = std::max<std::int64_t>(1, std::llround(load.osl));
+    scenario_.asked = steady;
+  }
+
+  Point at(std::int64_t batch, bool memory_only) {
+    std::get<SteadyQuestion>(scenario_.asked).batch = batch;
+    RunOptions options;
+    options.breakdown = false;
+    options.memory_only = memory_only;
+    options.intervals = false;
+    return runner_.run(scenario_, options).points.front();
+  }
+
+ private:
+  Runner& runner_;
+  Scenario scenario_;
+};
+
+struct StepLimit {
+  double decode = std::numeric_limits<double>::infinity();  // ms
+  double prefill = std::numeric_limits<double>::infinity();
+};
+
+// The limits that a step of at least half of the requests must keep by itself.
+StepLimit step_limit(const ServiceQuestion::Slo& slo, const PlannedLoad& load) {
+  constexpr double kHalf = 50;
+  const auto counts = [&slo](Seconds limit, const std::optional<double>& percentile) {
+    return limit > Seconds(0) && percentile.value_or(slo.percentile) >= kHalf;
+  };
+  const Seconds ms = milliseconds(1);
+  StepLimit out;
+  if (counts(slo.tpot, slo.tpot_percentile)) out.decode = slo.tpot / ms;
+  if (counts(slo.e2e, slo.e2e_percentile) && load.equal)
+    out.decode = std::min(out.decode, slo.e2e / ms / load.osl);
+  if (counts(slo.ttft, slo.ttft_percentile) && load.equal && !load.shares_prompts)
+    out.prefill = slo.ttft / ms;
+  return out;
+}
+
+}  // namespace
+
+EngineBound engine_bound(Runner& runner, const Scenario& question, const EngineOption& option,
+                         const PlannedLoad& load) {
+  EngineBound out;
+  Batches batches(runner, question, option, load);
+  const StepLimit limit = step_limit(question.as<PlanQuestion>().service.slo, load);
+  try {
+    const Point one = batches.at(1, false);
+    if (!one.feasibility.fits) {
+      out.misfit = "it does not fit in memory";
+      return out;
+    }
+    out.hour = value(one, "cost_per_hour");
+    if (value(one, "ttft") > limit.prefill) {
+      out.misfit = "the first token of a request alone is later than slo.ttft";
+      return out;
+    }
+    if (value(one, "tpot") > limit.decode) {
+      out.misfit = "a token of a request alone takes longer than the limits";
+      return out;
+    }
+    const auto capacity =
+        std::min<std::int64_t>(kMostBatch, std::llround(value(one, "max_concurrency")));
+    const double longer = (load.isl + load.osl) / (load.isl + load.osl / 2);
+    for (double at = 1; ; at *= kStep) {
+      const auto b = std::min<std::int64_t>(capacity, std::llround(std::ceil(at)));
+      const Point p = b == 1 ? one : batches.at(b, false);
+      const auto n = static_cast<double>(b);
+      const double prefill = value(p, "prefill_time") / 1e3, step = value(p, "tpot") / 1e3;
+      out.prefill = std::max(out.prefill, kSlack * n / prefill);
+      out.decode = std::max(out.decode,
+                            kSlack * (b == capacity ? longer : 1.0) * n / (load.osl * step));
+      const double mixed = step + prefill / n * (n - 1) / load.osl;
+      if (mixed * 1e3 <= limit.decode)
+        out.likely = std::max(out.likely, n / (prefill + load.osl * step));
+      if (b == capacity || step * 1e3 > limit.decode) break;
+    }
+    if (load.shares_prompts) out.prefill = std::numeric_limits<double>::infinity();
+    if (out.likely <= 0) out.likely = std::min(out.decode, out.most()) / 2;
+  } catch (const Infeasible&) {
+    out.misfit = "the layout breaks a rule of the model";
+  } catch (const NoData&) {
+    out.misfit = "no data for this combination";
+  }
+  return out;
+}
+
+}  // namespace orrery

@@ -1,0 +1,48 @@
+// What one engine can do at most within the limits, by the closed form of a fixed batch: the first
+// stage of the planner, which decides what need not be simulated.
+//
+// Of a batch of b requests of mean lengths the closed form has the time P(b) in which their prompts
+// are computed and the mean decode step t(b). A step with prompts and decodes takes at least as
+// long as one with either of them. Within any time in which n requests are served an engine
+// therefore works at least for as long as their prompts alone, and as their decodes alone, take in
+// steps of the best size:
+//
+//   rate <= min(max_b b / P(b), max_b b / (osl t(b)))          prefill, decode
+//
+// Decode counts the batches whose step alone keeps the limits (t(b) <= slo.tpot, and osl t(b) <=
+// slo.e2e where all requests are equal), if at least half of the requests must meet them, and the
+// next one that is tried, because b / t(b) grows up to it. Memory
+// holds fewer requests of full length than of the mean length that they have over their time;
+// the largest batch is therefore exceeded by (isl + osl) / (isl + osl / 2). Prompts that repeat
+// others may be in the prefix cache, so that prefill bounds nothing there. Both rates are raised by
+// kSlack for lengths that scatter around their means.
+//
+// `likely` is what the same batch gives if prefill and decode take turns:
+//
+//   likely = max_b 1 / (P(b)/b + osl t(b)/b)     with t(b) + P(b)/b (b - 1)/osl <= slo.tpot
+#pragma once
+
+#include <string>
+
+#include "orrery/planner/bound/planned_load.h"
+#include "orrery/planner/space/fleet_plan.h"
+#include "orrery/scenario/runner/runner.h"
+
+namespace orrery {
+
+inline constexpr double kSlack = 1.1;
+
+struct EngineBound {
+  std::string misfit;          // why the engine cannot serve at all; empty: it can
+  double prefill = 0;          // requests/s whose prompts it can compute, at most
+  double decode = 0;           // requests/s that it can decode, at most
+  double likely = 0;           // requests/s that it does both for, as a start for the search
+  double hour = 0;             // USD for an hour of its GPUs; 0: not asked
+
+  double most() const { return prefill < decode ? prefill : decode; }
+};
+
+EngineBound engine_bound(Runner& runner, const Scenario& question, const EngineOption& option,
+                         const PlannedLoad& load);
+
+}  // namespace orrery

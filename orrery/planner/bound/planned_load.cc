@@ -1,0 +1,36 @@
+#include "orrery/planner/bound/planned_load.h"
+
+#include <algorithm>
+
+#include "orrery/base/error.h"
+
+namespace orrery {
+
+PlannedLoad planned_load(const ServiceQuestion& service, std::vector<std::string>& notes) {
+  if (service.max_concurrency > 0)
+    throw InputError("plan: a load with max_concurrency has no rate of arrivals to plan for");
+  bool rated = false;
+  const RequestLoad load = load_of(service, service.rate, notes, &rated);
+  PlannedLoad out;
+  const auto n = static_cast<double>(load.requests.size());
+  double input = 0, output = 0;
+  SimTime last;
+  out.equal = true;
+  for (const Request& r : load.requests) {
+    input += r.input, output += r.output;
+    last = std::max(last, r.arrival);
+    const Request& first = load.requests.front();
+    out.equal &= r.input == first.input && r.output == first.output;
+  }
+  out.isl = input / n, out.osl = output / n;
+  if (rated) {
+    out.rate = service.rate;
+  } else if (last.seconds() > 0) {
+    out.rate = (n - 1) / last.seconds();
+  }
+  out.shares_prompts = !service.trace.empty() || service.shared_prefix > 0 ||
+                       service.samples > 1 || service.turns != "1";
+  return out;
+}
+
+}  // namespace orrery

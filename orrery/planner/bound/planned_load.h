@@ -1,0 +1,22 @@
+// The load of a plan in numbers: its rate, and the mean lengths of its requests.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "orrery/scenario/question/plan_question.h"
+
+namespace orrery {
+
+struct PlannedLoad {
+  double rate = 0;          // requests/s; 0: the question seeks it, or all requests come at once
+  double isl = 1, osl = 1;  // mean tokens of a prompt, of an output
+  bool equal = false;       // all requests have these lengths
+  bool shares_prompts = false;  // prompts repeat others, so that caches may shorten prefill
+};
+
+// Reads or generates the load. Adds what a trace leaves out to `notes`. InputError: as load_of().
+PlannedLoad planned_load(const ServiceQuestion& service, std::vector<std::string>& notes);
+
+}  // namespace orrery

@@ -1,0 +1,28 @@
+// The commands that start the engines of a plan, from the facts of catalog/launch: one file for an
+// engine, with its flags and their sources.
+//
+// A flag is written where its degree is above 1. What an engine has no flag for is not left out
+// silently: the plan then has no command, and the reason is said.
+#pragma once
+
+#include <string>
+
+#include "orrery/base/bundle.h"
+#include "orrery/planner/space/fleet_plan.h"
+
+namespace orrery {
+
+enum class EngineRole { kBoth, kPrefill, kDecode };
+
+struct LaunchCommand {
+  std::string command;  // empty: it cannot be written
+  std::string image;    // of a container that has the engine
+  std::string refused;  // why there is no command
+  std::string needs;    // what the user must see to, such as a checkpoint in fp8; empty: nothing
+};
+
+// `model`: as the engine reads it. `max_model_len`: 0 for the engine's own.
+LaunchCommand launch_command(const Bundle& bundle, const EngineOption& option, EngineRole role,
+                             const std::string& model, std::int64_t max_model_len);
+
+}  // namespace orrery

@@ -1,0 +1,123 @@
+#include "orrery/planner/emit/plan_files.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "orrery/model/catalog/catalog.h"
+#include "orrery/planner/bound/planned_load.h"
+#include "orrery/planner/emit/launch.h"
+#include "orrery/scenario/document/scenario_keys.h"
+
+namespace orrery {
+namespace {
+
+using Files = std::vector<std::pair<std::string, std::string>>;
+
+// A kind of engine of a plan.
+struct Started {
+  const EngineOption& option;
+  std::int64_t engines;
+  EngineRole role;
+};
+
+std::vector<Started> started(const FleetPlan& plan) {
+  if (!plan.decode) return {{plan.engine, plan.engines, EngineRole::kBoth}};
+  return {{plan.engine, plan.engines, EngineRole::kPrefill},
+          {*plan.decode, plan.decode_engines, EngineRole::kDecode}};
+}
+
+// The model as a hub of models knows it: its first alias with a '/', else its id.
+std::string hub_name(const Bundle& bundle, const std::string& model) {
+  for (const ModelEntry& e : model_index(bundle)) {
+    if (e.id != model) continue;
+    for (const std::string& alias : e.aliases)
+      if (alias.find('/') != std::string::npos) return alias;
+  }
+  return model;
+}
+
+std::string launch_script(const Bundle& bundle, const FleetPlan& plan, const std::string& model,
+                          std::int64_t max_model_len) {
+  std::string out = "#!/bin/sh\n# " + plan.name() + "\n";
+  for (const Started& s : started(plan)) {
+    const LaunchCommand c = launch_command(bundle, s.option, s.role, model, max_model_len);
+    out += fmt::format("\n# {} engine{} of {} GPU{} each.\n", s.engines, s.engines == 1 ? "" : "s",
+                       s.option.gpus(), s.option.gpus() == 1 ? "" : "s");
+    if (!c.needs.empty()) out += fmt::format("# Needs {}.\n", c.needs);
+    out += c.command.empty() ? fmt::format("# No command: {}.\n", c.refused) : c.command + "\n";
+  }
+  return out;
+}
+
+std::string kubernetes(const Bundle& bundle, const FleetPlan& plan, const std::string& model,
+                       std::int64_t max_model_len) {
+  const LaunchCommand c =
+      launch_command(bundle, plan.engine, EngineRole::kBoth, model, max_model_len);
+  if (c.command.empty()) return "";
+  return fmt::format(
+      R"(apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: orrery-plan}}
+spec:
+  replicas: {}
+  selector: {{matchLabels: {{app: orrery-plan}}}}
+  template:
+    metadata: {{labels: {{app: orrery-plan}}}}
+    spec:
+      containers:
+        - name: engine
+          image: {}
+          command: ["/bin/sh", "-c"]
+          args: [{}]
+          ports: [{{containerPort: 8000}}]
+          readinessProbe: {{httpGet: {{path: /health, port: 8000}}, failureThreshold: 120}}
+          resources: {{limits: {{nvidia.com/gpu: {}}}}}
+---
+apiVersion: v1
+kind: Service
+metadata: {{name: orrery-plan}}
+spec:
+  selector: {{app: orrery-plan}}
+  ports: [{{port: 8000}}]
+)",
+      plan.engines, c.image, nlohmann::json(c.command).dump(), plan.engine.gpus());
+}
+
+std::string bench_script(const Scenario& service, const std::string& model) {
+  const auto& q = service.as<ServiceQuestion>();
+  std::vector<std::string> notes;
+  const PlannedLoad load = planned_load(q, notes);
+  return fmt::format(
+      "#!/bin/sh\n"
+      "# The load of the plan with vLLM's client. Its result is compared with the prediction by\n"
+      "#   orrery compare result.json scenario.json\n"
+      "vllm bench serve --model {} --dataset-name random --random-input-len {} "
+      "--random-output-len {} \\\n"
+      "  --request-rate {:.4g} --num-prompts {} --save-result --result-filename result.json\n",
+      model, std::llround(load.isl), std::llround(load.osl), load.rate, q.sent());
+}
+
+}  // namespace
+
+Files plan_files(const Bundle& bundle, const Scenario& question, const Plans& plans) {
+  Files out = {{"plan.json", to_json(plans.answer, false).dump(1) + "\n"}};
+  const std::string model = hub_name(bundle, question.model);
+  const std::int64_t longest = question.workload.max_model_len;
+  for (std::size_t i = 0; i < plans.fleets.size(); ++i) {
+    const FleetPlan& plan = plans.fleets[i];
+    const std::string folder = fmt::format("{}/", i + 1);
+    Scenario service = plan.service(question);
+    std::get<ServiceQuestion>(service.asked).rate = plans.rates[i];
+    out.emplace_back(folder + "scenario.json", to_json(service).dump(1) + "\n");
+    out.emplace_back(folder + "launch.sh", launch_script(bundle, plan, model, longest));
+    out.emplace_back(folder + "bench.sh", bench_script(service, model));
+    if (plan.decode) continue;
+    if (std::string text = kubernetes(bundle, plan, model, longest); !text.empty())
+      out.emplace_back(folder + "kubernetes.yaml", std::move(text));
+  }
+  return out;
+}
+
+}  // namespace orrery

@@ -1,0 +1,24 @@
+// The files of plans: for each its scenario, the commands that start its engines, a Deployment and
+// a Service for Kubernetes, and the benchmark whose result `orrery compare` reads back.
+//
+//   plan.json                 the answer: all plans with their intervals
+//   1/scenario.json           answered by `orrery run 1/scenario.json`
+//   1/launch.sh               one engine of each kind, and how many are wanted
+//   1/kubernetes.yaml         absent for disaggregated plans, whose router is another's product
+//   1/bench.sh                the load of the question, for the service as it runs
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "orrery/planner/answer/planner.h"
+
+namespace orrery {
+
+// Paths below the folder of the plans, and their texts.
+std::vector<std::pair<std::string, std::string>> plan_files(const Bundle& bundle,
+                                                            const Scenario& question,
+                                                            const Plans& plans);
+
+}  // namespace orrery

@@ -1,0 +1,41 @@
+// What a plan consists of: engines of one kind, or a pool for prefill and one for decode.
+//
+// An engine option is a GPU, an engine, a format of the weights and a layout. A fleet is a number
+// of engines of one option, or of two. Both know their scenario, so that what is planned is asked,
+// written to files and simulated as any other question.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "orrery/scenario/question/scenario.h"
+
+namespace orrery {
+
+struct EngineOption {
+  GpuStock gpu;
+  std::string engine;  // id of the engine's profile
+  std::string format;  // of the weights; empty: the checkpoint's
+  int tp = 1, pp = 1, dp = 1, ep = 1;
+
+  std::int64_t gpus() const { return std::int64_t{tp} * pp * dp; }
+  // "4 h100-sxm, vllm, fp8, tp 4"; no other option of a space has the same name.
+  std::string name() const;
+  // The question's model and load with this engine.
+  Scenario asked(const Scenario& question) const;
+};
+
+struct FleetPlan {
+  EngineOption engine;    // of prefill, where there is a pool for decode
+  std::int64_t engines = 1;
+  std::optional<EngineOption> decode;
+  std::int64_t decode_engines = 0;
+
+  std::int64_t gpus() const;
+  std::string name() const;
+  // The simulated service: the load of `question` on this fleet. REQUIRES a PlanQuestion.
+  Scenario service(const Scenario& question) const;
+};
+
+}  // namespace orrery

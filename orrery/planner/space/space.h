@@ -1,0 +1,23 @@
+// The engines among which a plan is chosen: every combination of the question's GPUs, engines,
+// formats and layouts that has at most as many GPUs as an engine may have.
+//
+// Tensor-parallel ranks are powers of two up to the GPUs of a node, pipeline stages powers of two.
+// A model with experts is also laid out with its experts divided over all ranks, and with attention
+// that is data-parallel instead of tensor-parallel. Whether an option fits and keeps the rules of
+// the model is told by the first stage (bound/engine_bound.h).
+#pragma once
+
+#include <vector>
+
+#include "orrery/hardware/catalog.h"
+#include "orrery/model/architecture/architecture.h"
+#include "orrery/planner/space/fleet_plan.h"
+
+namespace orrery {
+
+// In the order of the question's lists. REQUIRES a PlanQuestion. InputError: an unknown GPU, or
+// lists without any option.
+std::vector<EngineOption> engine_options(const Scenario& question, const Catalog& catalog,
+                                         const Architecture& model);
+
+}  // namespace orrery

@@ -1,0 +1,32 @@
+// The proof of a plan: simulations with requests that the race has not seen.
+//
+// The winner of a race among simulations is one that was also lucky. Its fleet is therefore
+// simulated again with other requests, and that is what is shown. If it misses the limits then, it
+// gets further engines, or serves a lower rate, until it keeps them.
+//
+// `chance` is the probability that the limits hold: steps may be faster or slower than predicted,
+// and other requests come. It is the share of kLevels simulations that keep the limits, each with
+// other requests and all steps at another quantile of their error: 5, 15, ... 95 %.
+// `headroom` is how much the rate may grow, in percent, until the limits are missed.
+#pragma once
+
+#include <cstdint>
+
+#include "orrery/planner/verify/race.h"
+
+namespace orrery {
+
+inline constexpr int kLevels = 10;
+
+struct Proof {
+  Raced raced;  // with the engines, the rate and the value that were proved
+  Point point;  // of the simulated service, with its spare engines
+  bool kept = false;    // false: the limits were missed with as many more engines as are tried
+  double chance = 0;    // 0 to 1
+  double headroom = 0;  // percent; of a load with a rate
+  std::int64_t added = 0;  // engines that the race had not found necessary
+};
+
+Proof prove(const Scenario& question, const Raced& raced, Trials& trials);
+
+}  // namespace orrery

@@ -1,0 +1,266 @@
+#include "orrery/planner/verify/race.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "orrery/base/error.h"
+
+namespace orrery {
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::infinity();
+constexpr double kRateStep = 1.01;        // ratio of the rates that are tried
+constexpr double kLeastRate = 0.01;       // of the likely one, below which an option is given up
+constexpr std::int64_t kGiveUp = 8;       // times the likely number of engines
+constexpr const char* kBound = "cannot be better than the plans shown, by its bound";
+constexpr const char* kWorse = "is worse than the plans shown";
+constexpr const char* kMisses = "misses the limits";
+constexpr const char* kTooMany = "needs more GPUs or money than there is";
+
+// An option, or a pair of options, that takes part.
+struct Entrant {
+  const RatedOption* engine;
+  const RatedOption* decode = nullptr;  // null: the engines do both
+  double promise = 0;                   // likely score; less is better
+};
+
+std::int64_t at_least(double rate, double each) {
+  constexpr double kRounding = 1e-9;
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(rate / each - kRounding)));
+}
+
+class Race {
+ public:
+  Race(const Scenario& question, const PlannedLoad& load, const FirstStage& first, Trials& trials)
+      : plan_(question.as<PlanQuestion>().choice), load_(load), trials_(trials) {
+    for (const std::string& mode : plan_.modes) mode == "aggregated" ? alone(first) : pairs(first);
+    std::stable_sort(entrants_.begin(), entrants_.end(),
+                     [](const Entrant& a, const Entrant& b) { return a.promise < b.promise; });
+    result_.fleets = static_cast<std::int64_t>(entrants_.size());
+  }
+
+  RaceResult run() {
+    for (const Entrant& e : entrants_) {
+      const char* left = throughput() ? highest_rate(e) : e.decode ? least_pools(e) : least(e);
+      if (left != nullptr) ++result_.left[left];
+    }
+    return std::move(result_);
+  }
+
+ private:
+  bool throughput() const { return plan_.objective == PlanObjective::kThroughput; }
+  bool energy() const { return plan_.objective == PlanObjective::kEnergy; }
+  bool pruned() const { return !plan_.exhaustive && !energy(); }
+  bool full() const { return static_cast<std::int64_t>(result_.best.size()) >= plan_.top; }
+  // The score that a fleet must be better than.
+  double threshold() const { return full() ? score(result_.best.back()) : kNone; }
+  double score(const Raced& r) const { return throughput() ? -r.value : r.value; }
+
+  double spare_value(const RatedOption& o, std::int64_t engines) const {
+    return o.value(plan_.objective, static_cast<double>(engines + plan_.spare));
+  }
+  FleetPlan fleet(const Entrant& e, std::int64_t engines, std::int64_t decoders) const {
+    FleetPlan f{e.engine->option, engines, std::nullopt, 0};
+    if (e.decode) f.decode = e.decode->option, f.decode_engines = decoders;
+    return f;
+  }
+
+  void alone(const FirstStage& first) {
+    for (const RatedOption& o : first.options) {
+      const double n = std::ceil(load_.rate / o.bound.likely);
+      const double promise = throughput()
+                                 ? -o.bound.likely * static_cast<double>(most(o))
+                                 : spare_value(o, static_cast<std::int64_t>(n));
+      entrants_.push_back({&o, nullptr, promise});
+    }
+  }
+
+  void pairs(const FirstStage& first) {
+    for (const RatedOption& p : first.options) {
+      for (const RatedOption& d : first.options) {
+        const EngineOption &a = p.option, &b = d.option;
+        if (a.gpu.gpu != b.gpu.gpu || a.engine != b.engine || a.format != b.format) continue;
+        // GPUs or money for a request a second.
+        const double each = p.value(plan_.objective, 1 / p.bound.prefill) +
+                            d.value(plan_.objective, 1 / d.bound.decode);
+        if (!std::isfinite(p.bound.prefill)) continue;  // caches decide: not bounded
+        entrants_.push_back({&p, &d, throughput() ? -1 / each : each * load_.rate});
+      }
+    }
+  }
+
+  std::int64_t most(const RatedOption& o) const { return most_engines(plan_, o, 0, 0); }
+
+  // Enters a fleet that keeps the limits. Returns why it is left out; null: it is not.
+  const char* enter(FleetPlan fleet, double value, double rate) {
+    fleet.engines += plan_.spare;
+    if (fleet.decode) fleet.decode_engines += plan_.spare;
+    const Raced raced{std::move(fleet), value, rate};
+    if (full() && score(raced) >= threshold()) return kWorse;
+    const auto at = std::upper_bound(
+        result_.best.begin(), result_.best.end(), raced,
+        [this](const Raced& a, const Raced& b) { return score(a) < score(b); });
+    result_.best.insert(at, raced);
+    if (static_cast<std::int64_t>(result_.best.size()) <= plan_.top) return nullptr;
+    result_.best.pop_back();
+    ++result_.left[kWorse];
+    return nullptr;
+  }
+
+  double value_of(const Entrant& e, const FleetPlan& f) {
+    if (energy()) {
+      trials_.meets(f, load_.rate);
+      return trials_.energy_per_request();
+    }
+    return spare_value(*e.engine, f.engines) +
+           (e.decode ? spare_value(*e.decode, f.decode_engines) : 0);
+  }
+
+  // The fewest engines of an option that keep the limits at the load's rate.
+  const char* least(const Entrant& e) {
+    const std::int64_t low = at_least(load_.rate, e.engine->bound.most());
+    const std::int64_t there = most(*e.engine);
+    if (low > there) return kTooMany;
+    if (pruned() && spare_value(*e.engine, low) >= threshold()) return kBound;
+    const auto meets = [&](std::int64_t n) { return trials_.meets(fleet(e, n, 0), load_.rate); };
+    const std::int64_t likely = at_least(load_.rate, e.engine->bound.likely);
+    std::int64_t high = std::clamp(likely, low, there), misses = low - 1;
+    for (std::int64_t step = 1; !meets(high); step *= 2) {
+      misses = high;
+      if (high == there) return kMisses;
+      if (high >= kGiveUp * likely) return kMisses;
+      if (pruned() && spare_value(*e.engine, high + 1) >= threshold()) return kWorse;
+      high = std::min(there, high + step);
+    }
+    while (high - misses > 1) {
+      const std::int64_t middle = misses + (high - misses) / 2;
+      (meets(middle) ? high : misses) = middle;
+    }
+    const FleetPlan best = fleet(e, high, 0);
+    return enter(best, value_of(e, best), load_.rate);
+  }
+
+  // The pools of least value that keep the limits at the load's rate.
+  const char* least_pools(const Entrant& e) {
+    struct Pools {
+      std::int64_t x, y;
+      double value;
+    };
+    constexpr double kMost = 3;  // times the least value, while no plan is known
+    const std::int64_t x0 = at_least(load_.rate, e.engine->bound.prefill);
+    const std::int64_t y0 = at_least(load_.rate, e.decode->bound.decode);
+    const auto value = [&](std::int64_t x, std::int64_t y) {
+      return spare_value(*e.engine, x) + spare_value(*e.decode, y);
+    };
+    if (pruned() && value(x0, y0) >= threshold()) return kBound;
+    const double below = std::min(kMost * value(x0, y0), pruned() ? threshold() : kNone);
+    std::vector<Pools> tried;
+    for (std::int64_t x = x0; value(x, y0) < below && x <= most(*e.engine); ++x) {
+      const std::int64_t taken = (x + plan_.spare) * e.engine->option.gpus();
+      const double hour = static_cast<double>(x + plan_.spare) * e.engine->bound.hour;
+      const std::int64_t there = most_engines(plan_, *e.decode, taken, hour);
+      for (std::int64_t y = y0; value(x, y) < below && y <= there; ++y)
+        tried.push_back({x, y, value(x, y)});
+    }
+    std::sort(tried.begin(), tried.end(), [](const Pools& a, const Pools& b) {
+      return std::pair(a.value, a.x) < std::pair(b.value, b.x);
+    });
+    std::vector<Pools> missed;
+    for (const Pools& p : tried) {
+      const bool hopeless = std::any_of(missed.begin(), missed.end(), [&p](const Pools& m) {
+        return p.x <= m.x && p.y <= m.y;
+      });
+      if (hopeless) continue;
+      const FleetPlan f = fleet(e, p.x, p.y);
+      if (trials_.meets(f, load_.rate)) return enter(f, value_of(e, f), load_.rate);
+      missed.push_back(p);
+    }
+    return tried.empty() ? kTooMany : kMisses;
+  }
+
+  // The highest rate of the rates low kRateStep^k that the fleet serves, above `better`.
+  std::optional<double> rate_of(const FleetPlan& f, double likely, double bound, double better) {
+    const double log_step = std::log(kRateStep);
+    const auto rate = [&](std::int64_t k) { return likely * std::pow(kRateStep, k); };
+    const auto steps = [&](double r) {
+      return static_cast<std::int64_t>(std::floor(std::log(r / likely) / log_step));
+    };
+    const std::int64_t floor = steps(kLeastRate * likely), top = steps(bound);
+    std::int64_t meets = floor - 1, misses = top + 1;
+    std::int64_t k = better > 0 ? std::max(floor, steps(better) + 1) : std::min<std::int64_t>(0, top);
+    if (k > top) return std::nullopt;
+    const bool least = better > 0;  // a miss there is enough
+    for (std::int64_t step = 8;; step *= 2) {
+      if (trials_.meets(f, rate(k))) {
+        meets = k;
+        if (misses <= top || k == top) break;
+        k = std::min(top, k + step);
+      } else {
+        if (least && meets < floor) return std::nullopt;
+        misses = k;
+        if (meets >= floor || k == floor) break;
+        k = std::max(floor, k - step);
+      }
+    }
+    while (meets >= floor && misses - meets > 1) {
+      const std::int64_t middle = meets + (misses - meets) / 2;
+      (trials_.meets(f, rate(middle)) ? meets : misses) = middle;
+    }
+    if (meets < floor) return std::nullopt;
+    return rate(meets);
+  }
+
+  const char* highest_rate(const Entrant& e) {
+    if (plan_.gpus == 0 && plan_.budget <= 0 && e.engine->option.gpu.gpus == 0)
+      throw InputError("plan.objective throughput: needs plan.gpus, plan.budget or a stock");
+    if (!e.decode) {
+      const std::int64_t n = most(*e.engine);
+      if (n < 1) return kTooMany;
+      const auto all = static_cast<double>(n);
+      const EngineBound& b = e.engine->bound;
+      return highest_of(fleet(e, n, 0), all * b.likely, all * b.most());
+    }
+    const char* left = kTooMany;
+    std::int64_t last = -1;  // engines for decode beside one fewer for prefill
+    for (std::int64_t x = 1; x <= most(*e.engine); ++x) {
+      const std::int64_t taken = (x + plan_.spare) * e.engine->option.gpus();
+      const double hour = static_cast<double>(x + plan_.spare) * e.engine->bound.hour;
+      const std::int64_t y = most_engines(plan_, *e.decode, taken, hour);
+      if (y < 1) break;
+      if (y == last) continue;
+      last = y;
+      const double bound = std::min(static_cast<double>(x) * e.engine->bound.prefill,
+                                    static_cast<double>(y) * e.decode->bound.decode);
+      left = highest_of(fleet(e, x, y), bound / kSlack, bound);
+      if (left == nullptr) return left;
+    }
+    return left;
+  }
+
+  const char* highest_of(const FleetPlan& f, double likely, double bound) {
+    const double better = full() && pruned() ? -threshold() : 0;
+    if (full() && pruned() && bound <= better) return kBound;
+    const auto rate = rate_of(f, std::min(likely, bound), bound, better);
+    if (!rate) return better > 0 ? kWorse : kMisses;
+    return enter(f, *rate, *rate);
+  }
+
+  const PlanChoice& plan_;
+  const PlannedLoad& load_;
+  Trials& trials_;
+  std::vector<Entrant> entrants_;
+  RaceResult result_;
+};
+
+}  // namespace
+
+RaceResult race(const Scenario& question, const PlannedLoad& load, const FirstStage& first,
+                Trials& trials) {
+  return Race(question, load, first, trials).run();
+}
+
+}  // namespace orrery

@@ -1,0 +1,53 @@
+// Simulations of fleets under the load of the question.
+//
+// All fleets are tried with the same requests at a rate: their arrivals and lengths depend on the
+// seed alone, so that fleets differ by what they are and not by luck. A fleet keeps the limits if
+// the percentiles of the SLO do, no request is refused, and its queues do not grow: without that
+// check a limit on TPOT alone would hold at any rate.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "orrery/planner/bound/planned_load.h"
+#include "orrery/planner/space/fleet_plan.h"
+#include "orrery/scenario/runner/runner.h"
+
+namespace orrery {
+
+class Trials {
+ public:
+  // Borrows everything. REQUIRES a PlanQuestion.
+  Trials(Runner& runner, const Scenario& question, const PlannedLoad& load)
+      : runner_(runner), question_(question), load_(load) {}
+
+  // Whether the fleet keeps the limits at `rate` requests/s. Remembers what it was asked.
+  bool meets(const FleetPlan& fleet, double rate);
+  // The energy of a request in the last simulation, J; 0: not known.
+  double energy_per_request() const { return energy_; }
+
+  // The answer for the fleet with requests of another seed, every step at `deviations` standard
+  // deviations. `intervals`: with further simulations for its intervals.
+  Point again(const FleetPlan& fleet, double rate, std::int64_t seed, double deviations,
+              bool intervals);
+  static bool kept(const Point& point);
+  // The standard deviations of PlanChoice::confidence, with which fleets are tried.
+  double deviations() const;
+
+  std::int64_t simulations() const { return simulations_; }
+
+ private:
+  // Requests of a trial at a rate: those of the question, but at least a minute's.
+  std::int64_t requests_at(double rate) const;
+  Scenario at(const FleetPlan& fleet, double rate) const;
+
+  Runner& runner_;
+  const Scenario& question_;
+  const PlannedLoad& load_;
+  std::map<std::pair<std::string, double>, bool> known_;  // by fleet and rate
+  double energy_ = 0;
+  std::int64_t simulations_ = 0;
+};
+
+}  // namespace orrery

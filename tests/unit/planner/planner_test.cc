@@ -1,0 +1,224 @@
+// Are plans the best that the space has, and do they answer the question?
+#include "orrery/planner/answer/planner.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <rapidcheck/gtest.h>
+
+#include "orrery/base/error.h"
+#include "orrery/base/node.h"
+#include "orrery/planner/bound/engine_bound.h"
+#include "orrery/planner/emit/launch.h"
+#include "orrery/planner/emit/plan_files.h"
+#include "orrery/planner/space/space.h"
+#include "orrery/scenario/document/scenario_keys.h"
+#include "orrery/scenario/document/scenario_sweep.h"
+
+namespace orrery {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+struct Asked {
+  std::string gpu = "h100-sxm", slo = "{tpot: 30 ms, ttft: 1 s}", extra;
+  double rate = 6, price = 2;
+
+  Scenario scenario() const {
+    return read_scenario(
+               parse_yaml(
+                   fmt::format("model: llama-3-8b\ncost: {{price: {}}}\nload: {{rate: {}, "
+                               "requests: 150, isl: 512, osl: 64}}\nslo: {}\nplan: {{gpu: [{}], "
+                               "tp: [1, 2], pp: [1]{}}}",
+                               price, rate, slo, gpu, extra),
+                   "plan"))
+        .points.front();
+  }
+  Plans plans() const {
+    Runner runner{Bundle()};
+    return find_plans(runner, scenario());
+  }
+};
+
+double hour(const Plans& plans) { return plans.answer.points.at(0).find("cost_per_hour")->value; }
+
+std::vector<std::string> names(const Plans& plans) {
+  std::vector<std::string> out;
+  for (const FleetPlan& f : plans.fleets) out.push_back(f.name());
+  return out;
+}
+
+TEST(GpuStock, IsATypeWithOrWithoutANumber) {
+  EXPECT_EQ(GpuStock::parse("h100-sxm").gpus, 0);
+  EXPECT_EQ(GpuStock::parse("h200-sxm:64").gpu, "h200-sxm");
+  EXPECT_EQ(GpuStock::parse("h200-sxm:64").gpus, 64);
+  for (const char* bad : {"h100-sxm:", "h100-sxm:0", "h100-sxm:4x", "h100-sxm:-1"})
+    EXPECT_THROW(GpuStock::parse(bad), InputError) << bad;
+}
+
+TEST(EngineOptions, AreThePowersOfTwoOfANode) {
+  const Scenario s = read_scenario(parse_yaml("model: llama-3-8b\nload: {rate: 1}\nslo: {tpot: 1 "
+                                              "s}\nplan: {gpu: [\"h100-sxm:4\"]}",
+                                              "plan"))
+                         .points.front();
+  Runner runner{Bundle()};
+  std::vector<std::string> layouts;
+  for (const EngineOption& o :
+       engine_options(s, runner.catalog(), runner.architecture("llama-3-8b")))
+    layouts.push_back(fmt::format("{}x{}", o.tp, o.pp));
+  EXPECT_THAT(layouts, testing::ElementsAre("1x1", "1x2", "1x4", "2x1", "2x2", "4x1"));
+}
+
+TEST(EngineOptions, OfExpertsDivideThemToo) {
+  const Scenario s = read_scenario(parse_yaml("model: mixtral-8x7b\nload: {rate: 1}\nslo: {tpot: 1 "
+                                              "s}\nplan: {gpu: [h100-sxm], tp: [4], pp: [1]}",
+                                              "plan"))
+                         .points.front();
+  Runner runner{Bundle()};
+  const auto options = engine_options(s, runner.catalog(), runner.architecture("mixtral-8x7b"));
+  ASSERT_EQ(options.size(), 3U);
+  EXPECT_EQ(options[1].ep, 4);
+  EXPECT_EQ(options[2].dp, 4);
+  for (const EngineOption& o : options) EXPECT_EQ(o.gpus(), 4);
+}
+
+// The bound is never below what a simulation finds.
+TEST(EngineBound, IsAboveTheSimulatedRate) {
+  for (const char* slo : {"{tpot: 20 ms}", "{tpot: 40 ms, ttft: 500 ms}", "{e2e: 3 s}"}) {
+    Asked asked;
+    asked.slo = slo;
+    const Scenario question = asked.scenario();
+    Runner runner{Bundle()};
+    std::vector<std::string> notes;
+    const PlannedLoad load = planned_load(question.as<PlanQuestion>().service, notes);
+    for (const EngineOption& o :
+         engine_options(question, runner.catalog(), runner.architecture("llama-3-8b"))) {
+      const EngineBound bound = engine_bound(runner, question, o, load);
+      ASSERT_EQ(bound.misfit, "");
+      Scenario sought = FleetPlan{o, 1, std::nullopt, 0}.service(question);
+      auto& service = std::get<ServiceQuestion>(sought.asked);
+      service.find_max_rate = true;
+      service.requests = 2000;
+      RunOptions options;
+      options.intervals = false;
+      const double rate = runner.run(sought, options).points.at(0).find("max_rate")->value;
+      EXPECT_LE(rate, bound.most()) << o.name() << " " << slo;
+      EXPECT_GT(rate, 0.2 * bound.most()) << o.name() << " " << slo;  // and says something
+    }
+  }
+}
+
+// Leaving options out by their bounds changes nothing.
+RC_GTEST_PROP(Plans, ArePrunedExactly, ()) {
+  Asked asked;
+  asked.rate = *rc::gen::element(2.0, 9.0, 25.0);
+  asked.slo = *rc::gen::element<std::string>("{tpot: 12 ms}", "{tpot: 30 ms, ttft: 300 ms}",
+                                             "{e2e: 2 s, percentile: 90}");
+  asked.gpu = *rc::gen::element<std::string>("h100-sxm", "l40s, h100-sxm", "a100-80g-sxm, l40s");
+  asked.extra = *rc::gen::element<std::string>("", ", objective: gpus",
+                                               ", objective: throughput, gpus: 4");
+  const auto found = [&asked](const char* exhaustive) -> std::vector<std::string> {
+    Asked a = asked;
+    a.extra += exhaustive;
+    try {
+      return names(a.plans());
+    } catch (const Infeasible&) {
+      return {"none"};
+    }
+  };
+  RC_ASSERT(found("") == found(", exhaustive: true"));
+}
+
+TEST(Plans, FollowPricesLimitsAndChoice) {
+  Asked asked;
+  asked.rate = 40;
+  const Plans plans = asked.plans();
+  Asked dear = asked;
+  dear.price = 2 * asked.price;
+  const Plans twice = dear.plans();
+  EXPECT_EQ(names(twice), names(plans));
+  EXPECT_NEAR(hour(twice), 2 * hour(plans), 1e-9);
+
+  Asked looser = asked;
+  looser.slo = "{tpot: 60 ms, ttft: 2 s}";
+  EXPECT_LE(hour(looser.plans()), hour(plans));
+  Asked wider = asked;
+  wider.gpu = "h100-sxm, h200-sxm";
+  EXPECT_LE(hour(wider.plans()), hour(plans));
+  Asked spare = asked;
+  spare.extra = ", spare: 1";
+  EXPECT_GT(hour(spare.plans()), hour(plans));
+}
+
+TEST(Plans, ServeTheLoadWithinItsLimits) {
+  Asked asked;
+  asked.rate = 40;
+  const Plans plans = asked.plans();
+  Runner runner{Bundle()};
+  for (std::size_t i = 0; i < plans.fleets.size(); ++i) {
+    const Point& p = plans.answer.points[i];
+    EXPECT_TRUE(p.meets_slo.value_or(false));
+    EXPECT_EQ(p.at.at("gpus"), plans.fleets[i].gpus());
+    EXPECT_NEAR(p.find("cost_per_hour")->value,
+                asked.price * static_cast<double>(plans.fleets[i].gpus()), 1e-6);
+    EXPECT_GE(p.find("chance")->value, 0);
+    EXPECT_GE(p.find("headroom")->value, 0);
+  }
+}
+
+TEST(Plans, OfMoreThanThereIsAreRefused) {
+  Asked asked;
+  asked.gpu = "\"h100-sxm:1\"";
+  asked.rate = 4000;
+  EXPECT_THROW(asked.plans(), Infeasible);
+  Asked idle;
+  idle.slo = "{percentile: 99}";
+  EXPECT_THROW(idle.scenario(), InputError);  // no limit
+  Asked slow;
+  slow.slo = "{tpot: 10 us}";
+  EXPECT_THROW(slow.plans(), Infeasible);
+}
+
+// Each plan's scenario reads back as what was simulated.
+TEST(PlanFiles, HoldTheScenarioOfThePlan) {
+  Asked asked;
+  const Scenario question = asked.scenario();
+  const Plans plans = asked.plans();
+  bool seen = false;
+  for (const auto& [path, text] : plan_files(Bundle(), question, plans)) {
+    if (path != "1/scenario.json") continue;
+    seen = true;
+    const Scenario back = read_scenario(parse_yaml(text, path)).points.front();
+    EXPECT_EQ(to_json(back), to_json(plans.fleets[0].service(question)));
+  }
+  EXPECT_TRUE(seen);
+}
+
+TEST(LaunchCommand, HasTheFlagsOfTheEngine) {
+  EngineOption o{{"h100-sxm", 0}, "vllm", "fp8", 4, 2, 1, 1};
+  const auto command = [&o](EngineRole role = EngineRole::kBoth) {
+    return launch_command(Bundle(), o, role, "meta/model", 0);
+  };
+  EXPECT_EQ(command().command,
+            "vllm serve meta/model --tensor-parallel-size 4 --pipeline-parallel-size 2 "
+            "--quantization fp8");
+  EXPECT_THAT(command(EngineRole::kPrefill).command, HasSubstr("kv_producer\"}'"));
+  o.engine = "sglang", o.tp = 1, o.dp = 8, o.ep = 8, o.pp = 1;
+  EXPECT_THAT(command().command, AllOf(HasSubstr("--tp-size 8"), HasSubstr("--enable-dp-attention"),
+                                       EndsWith("--quantization fp8")));
+  o.engine = "trtllm";
+  EXPECT_EQ(command().command, "");
+  EXPECT_THAT(command().refused, HasSubstr("data-parallel"));
+  o.dp = 1, o.tp = 2, o.ep = 1;
+  EXPECT_THAT(command().command, Not(HasSubstr("fp8")));
+  EXPECT_THAT(command().needs, HasSubstr("checkpoint"));
+  o.engine = "lmdeploy";
+  EXPECT_THAT(command().refused, HasSubstr("no flags of lmdeploy"));
+}
+
+}  // namespace
+}  // namespace orrery
