@@ -60,6 +60,7 @@ Service random_service(std::uint64_t seed) {
   constexpr const char* kBlind[] = {"round-robin", "random", "session"};
   s.config.router = kBlind[draw(0, 2)];
   s.config.router_refresh = {draw(0, 1) * 1'000'000};
+  s.config.window = {1 + 10 * static_cast<std::int64_t>(seed)};
   s.config.frontend_per_request = {draw(0, 1) * draw(0, 100'000)};
   s.config.request_overhead = {draw(0, 1) * draw(0, 1'000'000)};
   s.config.overhead_per_prompt_token = {draw(0, 1) * draw(0, 10'000)};
@@ -96,6 +97,7 @@ void expect_same(const SimulationResult& a, const SimulationResult& b, std::uint
   ASSERT_EQ(a.engine_time(), b.engine_time()) << "seed " << seed;
   ASSERT_EQ(a.gpu_time, b.gpu_time) << "seed " << seed;
   ASSERT_EQ(a.most_engines, b.most_engines) << "seed " << seed;
+  ASSERT_TRUE(a.windows == b.windows) << "seed " << seed;
 }
 
 TEST(IndependentEngines, AreWhatTheEventsOfAllEnginesTogetherGiveOnAnyNumberOfThreads) {

@@ -110,6 +110,8 @@ void ScenarioFlags::add_leaves(CLI::App& app, const Field& group) {
     std::string names = flag_names(f);
     if (group.name() == "engine") names = f.name() == "profile" ? "--engine" : "--engine-setup";
     if (is_prefixed(group.name())) names = flag_name(group.name() + "-" + f.name());
+    // A board has a limit of its own (hardware.power_limit).
+    if (group.name() == "cluster" && f.name() == "power_limit") names = "--cluster-power-limit";
     if (f.name() == "gpu") names = "-g," + names;
     add(app, f, group.name() + "." + f.name(), names, help_of(f))->group(group.doc());
   }

@@ -52,13 +52,25 @@ std::string steps_trace(const Point& p) {
   return out + "\n]}\n";
 }
 
+namespace {
+
+// The mean power of the window in which a second begins; the last window for later ones.
+Watts power_in(const PowerSeries& series, std::int64_t second) {
+  const auto window = static_cast<std::size_t>(static_cast<double>(second) / series.window.value());
+  return series.power[std::min(window, series.power.size() - 1)];
+}
+
+}  // namespace
+
 std::string series_csv(const Point& p) {
   // A step counts where it starts; running, waiting and KV use are sums and the mean over the
   // engines of their last step by then.
   struct Second {
     std::int64_t steps = 0, decodes = 0, prompt_tokens = 0;
   };
-  std::string out = "second,steps,decodes,prompt_tokens,running,waiting,kv_use\n";
+  const bool powered = !p.power.power.empty();
+  std::string out = fmt::format("second,steps,decodes,prompt_tokens,running,waiting,kv_use{}\n",
+                                powered ? ",power" : "");
   std::map<std::int64_t, const StepRow*> last;
   std::size_t next = 0;
   std::vector<const StepRow*> order;
@@ -83,8 +95,10 @@ std::string series_csv(const Point& p) {
       running += s->running, waiting += s->waiting, kv += s->kv_use;
     }
     if (!last.empty()) kv /= static_cast<double>(last.size());
-    out += fmt::format("{},{},{},{},{},{},{:.4f}\n", second, sum.steps, sum.decodes,
+    out += fmt::format("{},{},{},{},{},{},{:.4f}", second, sum.steps, sum.decodes,
                        sum.prompt_tokens, running, waiting, kv);
+    if (powered) out += fmt::format(",{:.2f}", power_in(p.power, second).value());
+    out += '\n';
   }
   return out;
 }

@@ -119,6 +119,12 @@ struct StepRow {
   double kv_use = 0;                      // share of the KV blocks, 0 to 1
 };
 
+// Power in windows of one length, the last of which ends at `end`.
+struct PowerSeries {
+  Seconds window, end;
+  std::vector<Watts> power;  // mean in each window
+};
+
 // A range that physics allows a metric (physical_bounds.h). A metric may have several.
 struct MetricBound {
   std::string metric;
@@ -145,6 +151,7 @@ struct Point {
   std::vector<std::string> notes;    // assumptions and defaults taken
   std::vector<RequestRow> requests;  // filled on request for a simulated service
   std::vector<StepRow> steps;        // filled on request for a simulated service
+  PowerSeries power;                 // filled with `steps` where the power is known
   std::vector<MetricBound> bounds;   // filled on request
   std::string timeline;              // on request: a pipeline or a replay in Chrome's trace format
   // On request: Chakra traces, each the end of a file's name ("prefill.0.et", "decode.0.et"; of

@@ -316,6 +316,9 @@ nlohmann::ordered_json to_json(const Scenario& scenario) {
   if (!scenario.cost.asked()) all.erase("cost");
   if (!scenario.plant.asked()) all.erase("energy");
   if (!scenario.hardware.power_limit) all["hardware"].erase("power_limit");
+  if (const auto* service = scenario.if_asked<ServiceQuestion>();
+      service != nullptr && !service->cluster.power_limit)
+    all["cluster"].erase("power_limit");
   if (!scenario.hardware.clock) all["hardware"].erase("clock");
   const std::vector<std::string>& only = keys_of(scenario.asked);
   if (only.empty()) return all;

@@ -160,9 +160,6 @@ void check_keys(const Node& document, const ScenarioValues& keys) {
     }
     return;
   }
-  if (const Node* n = document.find("energy"))
-    n->fail(
-        "the plant of a simulated service is not counted; that of a scenario without a load is");
   check_lengths(document);
 }
 

@@ -16,13 +16,19 @@ FleetPrice fleet_price(const std::vector<Estimate<Usd>>& hours,
   return out;
 }
 
-void add_cost_metrics(const FleetPrice& price, const SimulationResult& r, const Served& served,
-                      std::vector<Metric>& metrics) {
+void add_cost_metrics(const FleetPrice& price, const SimulationResult& r, const FleetEnergy* energy,
+                      const Served& served, std::vector<Metric>& metrics) {
   const Seconds end = r.end.time();
   if (!price.asked() || end <= Seconds(0)) return;
   Usd hour;
   for (std::size_t pool = 0; pool < r.engine_times.size(); ++pool)
     hour = hour + price.engine_hour[pool] * (r.engine_times[pool] / end);
+  for (std::size_t pool = 0; energy != nullptr && pool < price.electricity.size(); ++pool) {
+    const auto& paid = price.electricity[pool];
+    if (!paid) continue;
+    const Boards boards = energy->pools[pool].boards_over(end);
+    hour = hour + paid->account.with_electricity(paid->price, boards).value;
+  }
   const Usd cost = hour * (end / kPaidHour);
   const double counted = hour.value() * (served.time / kPaidHour);
   const auto put = [&](const char* name, double v) {

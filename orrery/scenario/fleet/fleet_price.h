@@ -5,6 +5,7 @@
 
 #include "orrery/energy/account/money.h"
 #include "orrery/scenario/answer/answer.h"
+#include "orrery/scenario/fleet/fleet_energy.h"
 #include "orrery/serving/cluster/simulation.h"
 
 namespace orrery {
@@ -13,6 +14,13 @@ namespace orrery {
 struct FleetPrice {
   std::vector<Usd> engine_hour;  // an engine of each pool, all of its GPUs, for an hour
   double error = 0;              // of the price of all engines: deviation of the logarithm
+  // Of each pool whose owned GPUs pay for the electricity of the facility: its account, and the
+  // electricity's price alone. Its error, which is small beside that of the price, is left out.
+  struct Electricity {
+    PlantAccount account;
+    GpuPrice price;
+  };
+  std::vector<std::optional<Electricity>> electricity;
 
   bool asked() const { return !engine_hour.empty(); }
 };
@@ -30,8 +38,9 @@ struct Served {
 
 // Adds what the fleet costs: until the end of the simulation, every engine that is not off, busy or
 // idle; for an hour on average; and for the tokens and requests of the counted part of the time at
-// this average.
-void add_cost_metrics(const FleetPrice& price, const SimulationResult& result, const Served& served,
+// this average. `energy`: null if no pool pays for electricity.
+void add_cost_metrics(const FleetPrice& price, const SimulationResult& result,
+                      const FleetEnergy* energy, const Served& served,
                       std::vector<Metric>& metrics);
 
 }  // namespace orrery

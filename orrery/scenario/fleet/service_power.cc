@@ -1,118 +1,131 @@
 #include "orrery/scenario/fleet/service_power.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-#include <span>
-
-#include "orrery/scenario/setup/board_governor.h"
-#include "orrery/serving/steps/step_work.h"
 
 namespace orrery {
 namespace {
 
-// Mean number of prompt tokens of a prompt's part in one step, at least one.
-SequenceGroup mean_prompt(const ReplicaCounts& sum, double requests, double steps) {
-  const double tokens = real(sum.prompt_tokens) / steps;
-  const double prompts = std::clamp(requests / steps, 1.0, std::max(1.0, tokens));
-  return {std::llround(prompts), std::max<std::int64_t>(1, std::llround(tokens / prompts)), 0};
+double requests_done(const SimulationResult& result) {
+  return real(std::count_if(result.records.begin(), result.records.end(),
+                            [](const RequestRecord& q) { return q.outcome == Outcome::kDone; }));
+}
+
+// What the boards of a run emit, in g: by their electricity, and as a part of their life.
+struct Emissions {
+  double operational = 0, embodied = 0;
+  double all() const { return operational + embodied; }
+};
+
+bool counts_carbon(const PoweredPool& pool) {
+  return pool.account && pool.account->counts_carbon();
 }
 
 }  // namespace
 
-void ServicePower::add_pool(const ServedModel& served) { pools_.push_back(&served); }
+void ServicePower::add_pool(PoweredPool pool) { pools_.push_back(std::move(pool)); }
 
-ClockedSteps ServicePower::work_of_pool(std::size_t pool, const ReplicaCounts& sum,
-                                        const PoolConfig& config, double requests) const {
-  const ServedModel& served = *pools_[pool];
-  const StepModel& steps = *pools_[pool]->steps;
-  const double sequences = real(sum.sequence_steps) / real(sum.steps);
-  const double held =
-      sum.used_block_seconds * real(config.replica.limits.block_size) - sum.slack_token_seconds;
-  const double context = held / std::max(sum.busy.value(), 1e-12) * real(config.replica.ranks) /
-                         std::max(sequences, 1.0);
-  const SequenceGroup decode{std::max<std::int64_t>(1, std::llround(sequences)), 1,
-                             std::max(1.0, context)};
-  std::vector<ClockedSteps> kinds;
-  if (sum.decode_steps > 0)
-    kinds.push_back(clocked_steps(steps.time({{decode}}), real(sum.decode_steps)));
-  const double prompt_steps = real(sum.steps - sum.decode_steps);
-  if (prompt_steps > 0 && sum.prompt_tokens > 0) {
-    Batch batch{{mean_prompt(sum, requests, prompt_steps)}};
-    if (sum.decode_steps > 0) batch.groups.push_back(decode);
-    kinds.push_back(clocked_steps(steps.time(batch), prompt_steps));
-  }
-  ClockedSteps all;
-  Seconds time;
-  for (const ClockedSteps& k : kinds) all.reference += k.reference, time += k.time;
-  const double slowed = all.reference.time > Seconds(0) ? time / all.reference.time : 1;
-  all.reference = all.reference.stretched(sum.busy / slowed, 1);
-  all.time = sum.busy;
-  if (!steps.governed()) return all;
-  const Deployment& d = served.deployment;
-  all.power = power_left(*constants_, d.gpu, d.engine.id, kinds), all.clock = mean_clock(kinds);
-  return all;
+FleetEnergy ServicePower::energy(const SimulationResult& result) const {
+  return fleet_energy(*constants_, pools_, result);
 }
 
-void ServicePower::add_metrics(const SimulationConfig& config, const SimulationResult& result,
+void ServicePower::add_metrics(const SimulationResult& result, const FleetEnergy& fleet,
                                std::vector<Metric>& metrics) const {
-  if (constants_ == nullptr || pools_.empty() || result.engine_time() <= Seconds(0)) return;
-  const double done =
-      real(std::count_if(result.records.begin(), result.records.end(),
-                         [](const RequestRecord& q) { return q.outcome == Outcome::kDone; }));
-  const double prompt_tokens = std::max(1.0, real(result.total().prompt_tokens));
-  Joules energy;
-  Hertz clocks;  // times busy_gpus
-  Seconds gpu_time, busy_gpus;
-  for (std::size_t p = 0; p < pools_.size(); ++p) {
-    const ServedModel& served = *pools_[p];
-    const Gpu& gpu = served.deployment.gpu;
-    if (!gpu.power) return;
-    const double gpus = served.plan.devices();
-    const ReplicaCounts sum = result.of_pool(p);
-    const Seconds present = result.engine_times[p], busy = std::min(sum.busy, present);
-    const StepPowerConstants::Board board = constants_->board(gpu.id);
-    energy += *gpu.power * board.awake * ((present - busy) * gpus);
-    if (busy > Seconds(0) && sum.steps > 0) {
-      const PoolConfig& of_pool = p == 0 ? config : config.others[p - 1];
-      const ClockedSteps work =
-          work_of_pool(p, sum, of_pool, done * real(sum.prompt_tokens) / prompt_tokens);
-      energy += clocked_step_power(*constants_, gpu, served.deployment.engine.id, served.knobs,
-                                   std::span(&work, 1))
-                    .value *
-                (busy * gpus);
-      if (served.steps->governed())
-        clocks += *gpu.boost_clock * work.clock * (busy * gpus).value(), busy_gpus += busy * gpus;
-    }
-    gpu_time += present * gpus;
-  }
+  const PoolEnergy sum = fleet.total();
+  if (sum.gpu_time <= Seconds(0)) return;
   const auto put = [&](const char* name, const char* unit, double value) {
     metrics.push_back(exact_metric(name, unit, value));
   };
-  put("power", "W", (energy / gpu_time).value());
-  if (busy_gpus > Seconds(0)) put("clock", "MHz", clocks.value() / busy_gpus.value() / 1e6);
-  put("energy", "kJ", energy.value() / 1e3);
-  const double tokens = real(result.total().output_tokens);
-  if (tokens > 0) put("energy_per_token", "J", energy.value() / tokens);
-  if (done > 0) put("energy_per_request", "J", energy.value() / done);
+  put("power", "W", (sum.boards / sum.gpu_time).value());
+  if (sum.governed > Seconds(0)) put("clock", "MHz", sum.cycles / sum.governed.value() / 1e6);
+  put("plant_power", "W", (sum.plant / fleet.end).value());
+  put("plant_power_p99", "W", fleet.quantile(0.99).value());
+  put("plant_power_max", "W", fleet.quantile(1).value());
+  put("energy", "kJ", sum.plant.value() / 1e3);
+  const double done = requests_done(result), tokens = real(result.total().output_tokens);
+  if (tokens > 0) put("energy_per_token", "J", sum.plant.value() / tokens);
+  if (done > 0) put("energy_per_request", "J", sum.plant.value() / done);
+  if (counts_carbon(pools_.front())) add_carbon(fleet, tokens, done, metrics);
 }
 
-bool ServicePower::states(const Metric& metric) {
-  return metric.name == "power" || metric.name.starts_with("energy");
+void ServicePower::add_carbon(const FleetEnergy& fleet, double tokens, double requests,
+                              std::vector<Metric>& metrics) const {
+  const CarbonIntensity& carbon = *pools_.front().account->carbon();
+  const double hours = fleet.end / kPaidHour;
+  const double kwh = fleet.total().plant / kKilowattHour;
+  Emissions run{kwh * carbon.mean};
+  for (std::size_t p = 0; p < pools_.size(); ++p)
+    run.embodied += pools_[p].account->embodied_hour(fleet.pools[p].gpu_time / kPaidHour).value();
+  const auto put = [&](const char* name, const char* unit, double value, double over) {
+    if (over > 0) metrics.push_back(exact_metric(name, unit, value / over));
+  };
+  constexpr double kMillion = 1e6, kKilo = 1e3;
+  put("carbon_per_hour", "g", run.all(), hours);
+  if (run.embodied > 0) put("embodied_carbon_per_hour", "g", run.embodied, hours);
+  put("carbon_per_million_output_tokens", "g", run.all(), tokens / kMillion);
+  put("carbon_per_request", "g", run.all(), requests);
+  put("carbon", "kg", run.all(), kKilo);
+  if (carbon.hours.empty() || hours <= 0) return;
+  const Emissions best{kwh * best_start(carbon.hours, hours).mean, run.embodied};
+  put("deferred_carbon_per_request", "g", best.all(), requests);
+  put("deferred_carbon", "kg", best.all(), kKilo);
 }
 
-void ServicePower::widen(Metric& metric) const {
-  double error = 0, most = 0;
-  for (const ServedModel* served : pools_) {
-    const Estimate<Watts> power =
-        step_power(*constants_, served->deployment.gpu, served->deployment.engine.id,
-                   {seconds(1), seconds(1), {}, {}, {}});
-    error = std::max(error, std::hypot(power.shared, power.own));
-    most = std::max(most, served->knobs.limit.value_or(*served->deployment.gpu.power).value());
-    metric.origin = std::max(metric.origin, power.origin);
+void ServicePower::note(const FleetEnergy& fleet, std::vector<std::string>& notes) const {
+  if (fleet.window > kPowerWindow.time())
+    notes.push_back(fmt::format("power over time: means of {:.0f} s", fleet.window.value()));
+  const double hours = fleet.end / kPaidHour;
+  if (!counts_carbon(pools_.front()) || hours <= 0) return;
+  const CarbonIntensity& carbon = *pools_.front().account->carbon();
+  if (carbon.hours.empty()) return;
+  const CarbonStart best = best_start(carbon.hours, hours);
+  notes.push_back(fmt::format(
+      "a run of {:.3g} h that can wait emits least from hour {} of the series on: {:.4g} g for a "
+      "kWh in place of {:.4g}",
+      hours, best.hour, best.mean, carbon.mean));
+}
+
+ServicePower::Errors ServicePower::errors_at(Watts board) const {
+  Errors e;
+  for (const PoweredPool& pool : pools_) {
+    const Gpu& gpu = pool.served->deployment.gpu;
+    Estimate<Watts> power = step_power(*constants_, gpu, pool.served->deployment.engine.id,
+                                       {seconds(1), seconds(1), {}, {}, {}});
+    power.value = board;
+    const Estimate<Watts> plant =
+        pool.account ? pool.account->power({power, real(pool.served->plan.devices()), 0}) : power;
+    e.board = std::max(e.board, power.sigma()), e.plant = std::max(e.plant, plant.sigma());
+    e.board_origin = std::max(e.board_origin, power.origin);
+    e.plant_origin = std::max(e.plant_origin, plant.origin);
+    e.most = std::max(e.most, pool.served->knobs.limit.value_or(*gpu.power));
   }
-  orrery::widen(metric, error);
-  if (metric.name != "power") return;
-  metric.high50 = std::min(metric.high50, most), metric.high90 = std::min(metric.high90, most);
+  return e;
+}
+
+void ServicePower::widen(std::vector<Metric>& metrics) const {
+  const auto named = [&](std::string_view name) {
+    const auto at = std::find_if(metrics.begin(), metrics.end(),
+                                 [&](const Metric& m) { return m.name == name; });
+    return at == metrics.end() ? 0 : at->value;
+  };
+  if (named("power") <= 0) return;
+  const Errors e = errors_at(Watts(named("power")));
+  const double hour = named("carbon_per_hour");
+  const double operational = hour > 0 ? 1 - named("embodied_carbon_per_hour") / hour : 0;
+  for (Metric& m : metrics) {
+    if (m.name == "power") {
+      m.origin = std::max(m.origin, e.board_origin);
+      orrery::widen(m, e.board);
+      for (double* high : {&m.high50, &m.high90}) *high = std::min(*high, e.most.value());
+      continue;
+    }
+    const bool emitted = m.name.starts_with("carbon") || m.name.starts_with("deferred_carbon");
+    if (!emitted && !m.name.starts_with("plant_power") && !m.name.starts_with("energy")) continue;
+    m.origin = std::max(m.origin, e.plant_origin);
+    orrery::widen(m, emitted ? e.plant * operational : e.plant);
+  }
 }
 
 }  // namespace orrery

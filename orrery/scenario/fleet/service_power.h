@@ -1,53 +1,61 @@
-// The power and the energy of a simulated service.
+// The power, the energy and the emissions of a simulated service (fleet_energy.h).
 //
-// An engine is busy while a step runs, and awake in between. Power while it is busy is that of
-// step_power.h for the work of its steps. That work is that of its decode steps, each with the mean
-// number of sequences at their mean context, and of its steps with prompts, each with the mean
-// number of prompt tokens; it takes the time in which the engine was busy. Draft tokens and
-// adapters are left out of the work.
-//
-//   energy = sum over pools of GPUs of an engine * (power * busy + awake * (present - busy))
-//
-// Engines that an autoscaler has removed draw nothing. The GPUs' boards alone are counted.
+// The account's scope says what counts: the GPUs' boards, their nodes at the wall or the data
+// centre. `power` is always that of one board.
 #pragma once
 
+#include <string>
 #include <vector>
 
-#include "orrery/energy/power/clock_power.h"
 #include "orrery/energy/power/step_power.h"
 #include "orrery/scenario/answer/answer.h"
+#include "orrery/scenario/fleet/fleet_energy.h"
 #include "orrery/scenario/fleet/fleet_price.h"
 #include "orrery/scenario/fleet/gpu_work.h"
-#include "orrery/scenario/setup/served_model.h"
 #include "orrery/serving/cluster/simulation.h"
 
 namespace orrery {
+
+// The windows over which power is averaged. Fuses and breakers of a rack bear a multiple of their
+// rating for a second and more (IEC 60898-1: 2.55 times for 1 s at least).
+inline constexpr SimTime kPowerWindow{1'000'000'000'000};
 
 class ServicePower {
  public:
   ServicePower() = default;  // not known: adds no metrics
   explicit ServicePower(const StepPowerConstants& constants) : constants_(&constants) {}
 
-  // Adds the next pool of the service, the first one first. Borrows `served`.
-  void add_pool(const ServedModel& served);
+  // Adds the next pool of the service, the first one first. Borrows what `pool` has.
+  void add_pool(PoweredPool pool);
+  // Whether a simulation must have windows of kPowerWindow.
+  bool known() const { return constants_ != nullptr && !pools_.empty(); }
 
-  // Adds `power` (mean of a GPU's board, W), `energy` (of all GPUs in the run, kJ),
-  // `energy_per_token` and `energy_per_request` (J) to `metrics`, and with a power limit or a clock
-  // `clock` (MHz), the mean over the busy time of all GPUs.
-  void add_metrics(const SimulationConfig& config, const SimulationResult& result,
+  // REQUIRES known(), and windows in `result`.
+  FleetEnergy energy(const SimulationResult& result) const;
+  // Adds `power` (mean of a GPU's board, W), with a power limit or a clock `clock` (MHz, the mean
+  // over the busy time of all GPUs), `plant_power` (of the fleet, W) with its `_p99` and `_max` over
+  // windows, `energy` (of the run, kJ), `energy_per_token` and `energy_per_request` (J) to
+  // `metrics`, and where emissions are asked for `carbon` and its kin.
+  void add_metrics(const SimulationResult& result, const FleetEnergy& energy,
                    std::vector<Metric>& metrics) const;
-  // Whether a metric is one of these.
-  static bool states(const Metric& metric);
-  // Gives the interval of such a metric the error of the power, and its origin.
-  void widen(Metric& metric) const;
+  // Gives the intervals of these metrics the error of the power, and its origin.
+  void widen(std::vector<Metric>& metrics) const;
+  // Adds what is to be known about the windows and about the best hours of a series.
+  void note(const FleetEnergy& energy, std::vector<std::string>& notes) const;
 
  private:
-  // `requests`: whose prompts the pool computed. At the clock of the pool's governor, as one kind.
-  ClockedSteps work_of_pool(std::size_t pool, const ReplicaCounts& sum, const PoolConfig& config,
-                            double requests) const;
+  void add_carbon(const FleetEnergy& energy, double tokens, double requests,
+                  std::vector<Metric>& metrics) const;
+  struct Errors {
+    double board = 0, plant = 0;  // of their powers: deviations of the logarithm
+    Watts most;                   // the largest limit of a board
+    Origin board_origin = Origin::kExact, plant_origin = Origin::kExact;
+  };
+  // The largest over the pools. `board`: mean power of a board.
+  Errors errors_at(Watts board) const;
 
   const StepPowerConstants* constants_ = nullptr;
-  std::vector<const ServedModel*> pools_;
+  std::vector<PoweredPool> pools_;
 };
 
 // The work, the power and the price of the GPUs of a simulated service.

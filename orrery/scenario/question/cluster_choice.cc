@@ -93,6 +93,9 @@ void declare(Fields& f, ClusterChoice& c) {
         g.add("router_refresh", c.router_refresh,
               "interval at which the router learns the loads of the replicas; 0 s: it always knows "
               "them");
+        g.add("power_limit", c.power_limit,
+              "power that all engines together may draw, as energy.scope counts it: their boards "
+              "are capped at equal shares (rack_limit.h); default: no limit");
         g.custom(
              "pools", Field::Type::kList,
              [&c](const Node& n) {

@@ -38,6 +38,7 @@ struct ClusterChoice {
   std::string router = "round-robin";
   Seconds router_refresh;  // 0: it sees loads as they are
   std::vector<std::string> pools;
+  std::optional<Watts> power_limit;  // of all engines; absent: none
 
   struct Disaggregation {
     std::string decode;  // a pool; empty: prefill and decode together

@@ -144,8 +144,8 @@ struct Scenario : ServingSetup {
   std::string
       objective;  // of objective_names(): by which the best point of a sweep is named; or none
 
-  CostChoice cost;    // of serving and training
-  PlantChoice plant;  // of a fixed batch, a closed loop or training
+  CostChoice cost;  // of serving and training
+  PlantChoice plant;
 
   using Asked = std::variant<SteadyQuestion, ServiceQuestion, CollectiveQuestion, KernelQuestion,
                              TrainingQuestion, ReplayQuestion, PlanQuestion>;

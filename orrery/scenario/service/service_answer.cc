@@ -201,8 +201,13 @@ std::vector<Metric> service_metrics(const ServiceQuestion& s, const SimulationCo
   }
   add_technique_metrics(config, r, m);
   add_cluster_metrics(config, r, m);
-  use.power.add_metrics(config, r, m);
-  add_cost_metrics(use.price, r, {Seconds(span), t.input, t.output, done}, m);
+  std::optional<FleetEnergy> energy;
+  if (use.power.known() && !r.windows.empty() && r.end > SimTime{}) {
+    energy = use.power.energy(r);
+    use.power.add_metrics(r, *energy, m);
+  }
+  add_cost_metrics(use.price, r, energy ? &*energy : nullptr,
+                   {Seconds(span), t.input, t.output, done}, m);
   put("requests", "", static_cast<double>(t.counted));
   put("rejected", "", static_cast<double>(t.counted) - done);
   return m;
@@ -307,8 +312,11 @@ void answer_service(const SimulatedService& simulated, const RunOptions& options
       if (m.name.starts_with("cost")) widen(m, use.price.error);
     }
   }
-  for (Metric& m : metrics) {
-    if (ServicePower::states(m)) use.power.widen(m);
+  if (use.power.known() && result.end > SimTime{}) {
+    const FleetEnergy energy = use.power.energy(result);
+    use.power.widen(metrics);
+    use.power.note(energy, point.notes);
+    if (options.steps) point.power = {energy.window, energy.end, energy.series};
   }
   point.metrics.insert(point.metrics.end(), metrics.begin(), metrics.end());
 }

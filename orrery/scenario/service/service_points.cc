@@ -12,6 +12,7 @@
 #include "orrery/base/error.h"
 #include "orrery/memory/memory_model.h"
 #include "orrery/scenario/bounds/physical_bounds.h"
+#include "orrery/scenario/fleet/rack_limit.h"
 #include "orrery/scenario/service/cluster_metrics.h"
 #include "orrery/scenario/service/colocated_model.h"
 #include "orrery/scenario/service/served_pool.h"
@@ -27,9 +28,6 @@
 namespace orrery {
 
 namespace {
-
-constexpr const char* kWithoutElectricity =
-    "costs of owned GPUs in a simulation are without their electricity";
 
 // A rate that was searched for, with four significant digits, as its metric is printed.
 double shown(double rate) { return std::stod(fmt::format("{:.4g}", rate)); }
@@ -120,25 +118,49 @@ MakeClocks clocks_of(const std::vector<ServedPool>& pools, bool plain, const Mak
   };
 }
 
-void add_once(std::vector<std::string>& notes, const char* note) {
-  if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.emplace_back(note);
-}
-
-// The price of the engines of all pools, each by its own GPU.
-FleetPrice price_of(Facts& facts, const Scenario& s, const ServicePools& pools,
-                    const SimulationConfig& config, Point& p) {
-  std::vector<Estimate<Usd>> hours;
-  std::vector<std::int64_t> engines;
-  const auto add = [&](const ServedModel& served, std::int64_t replicas) {
-    const auto price = gpu_price(facts, s.cost, served.deployment.gpu, p.notes);
-    if (!price) return;
-    if (price->electricity) add_once(p.notes, kWithoutElectricity);
-    hours.push_back(price->hour.scaled(served.plan.devices()));
-    engines.push_back(replicas);
+// The power and the price of the engines of all pools, each by its own GPU. NoData: the plant or
+// the electricity is asked for, and nobody states the power of a GPU.
+UseOfGpus use_of_gpus(Facts& facts, const Scenario& s, const ServicePools& pools,
+                      const SimulationConfig& config, std::vector<std::string>& notes) {
+  std::vector<const ServedModel*> served = {&pools.first};
+  std::vector<std::int64_t> engines = {config.replicas};
+  for (const ServedPool& pool : pools.further)
+    served.push_back(pool.served.get()), engines.push_back(pool.config.replicas);
+  UseOfGpus use;
+  if (pools.further.empty()) use.work = GpuWork(pools.first);
+  const auto known = [&](const ServedModel* m) {
+    return m->deployment.gpu.power && facts.chip(m->deployment.gpu.id) == nullptr;
   };
-  add(pools.first, config.replicas);
-  for (const ServedPool& pool : pools.further) add(*pool.served, pool.config.replicas);
-  return fleet_price(hours, engines);
+  const bool all_known = std::all_of(served.begin(), served.end(), known);
+  if (all_known) use.power = ServicePower(facts.step_power());
+  std::vector<Estimate<Usd>> hours;
+  std::vector<std::optional<FleetPrice::Electricity>> electricity;
+  for (const ServedModel* m : served) {
+    const Gpu& gpu = m->deployment.gpu;
+    const auto price = gpu_price(facts, s.cost, gpu, notes);
+    const bool pays = price && price->electricity;
+    std::optional<PlantAccount> account;
+    if (s.plant.asked() || pays) {
+      if (!all_known)
+        throw NoData(fmt::format("energy: no power of the boards of {} is known", gpu.id));
+      // Another type of GPU is in its usual node.
+      account.emplace(facts, s.plant, gpu,
+                      gpu.id == pools.first.deployment.gpu.id ? s.hardware.node : std::string(),
+                      notes);
+    }
+    if (all_known)
+      use.power.add_pool({m, s.plant.asked() ? account : std::optional<PlantAccount>()});
+    if (!price) continue;
+    hours.push_back(price->hour.scaled(m->plan.devices()));
+    electricity.emplace_back();
+    if (!pays) continue;
+    GpuPrice alone = *price;
+    alone.hour = {};
+    electricity.back() = {*account, alone};
+  }
+  if (!hours.empty()) use.price = fleet_price(hours, engines);
+  use.price.electricity = std::move(electricity);
+  return use;
 }
 
 // A service, ready to be simulated.
@@ -185,21 +207,17 @@ ServiceQuestion simulate_case(Facts& facts, const ServiceCase& c, const RunOptio
       return clock({scale.stretch * stretch, scale.deviations});
     });
   }
-  UseOfGpus use;
-  if (c.pools.empty()) use.work = GpuWork(c.served);
-  if (facts.chip(c.served.deployment.gpu.id) == nullptr) {
-    use.power = ServicePower(facts.step_power());
-    use.power.add_pool(c.served);
-    for (const ServedPool& pool : c.pools) use.power.add_pool(*pool.served);
-  }
-  use.price = price_of(facts, c.scenario, {c.served, c.techniques, c.pools}, c.config, p);
-  SeedRuns seeds(service, rate, c.config, clocks, use);
+  const UseOfGpus use =
+      use_of_gpus(facts, c.scenario, {c.served, c.techniques, c.pools}, c.config, p.notes);
+  SimulationConfig config = c.config;
+  if (use.power.known()) config.window = kPowerWindow;
+  SeedRuns seeds(service, rate, config, clocks, use);
   // Only closed loops start with all of their users at once and then bunch.
   const double ttft_error =
       service.max_concurrency > 0 ? c.served.deployment.engine.ttft_error : 0.0;
   answer_service(
-      {service, c.config, load, clocks, use, origin, ttft_error, plain ? &*plain : nullptr},
-      options, options.load ? std::vector<Job>() : seeds.jobs(), p);
+      {service, config, load, clocks, use, origin, ttft_error, plain ? &*plain : nullptr}, options,
+      options.load ? std::vector<Job>() : seeds.jobs(), p);
   if (!options.load) seeds.merge(p);
   return service;
 }
@@ -216,14 +234,17 @@ void note_origins(Facts& facts, const ServedModel& served, const SimulationConfi
 
 }  // namespace
 
-void answer_services(Facts& facts, const Scenario& s, const RunOptions& options, Point& p) {
-  const ServiceQuestion& service = s.as<ServiceQuestion>();
-  const auto deployment = deployment_of(facts, s);
+void answer_services(Facts& facts, const Scenario& asked, const RunOptions& options, Point& p) {
+  const ServiceQuestion& service = asked.as<ServiceQuestion>();
+  const auto deployment = deployment_of(facts, asked);
+  std::vector<PoolChoice> further;
+  for (const std::string& text : further_pools(service)) further.push_back(PoolChoice::parse(text));
+  const RackLimit rack(facts, asked, further);
+  const Scenario s = rack.of(asked, deployment->gpu);
   const Architecture& model = facts.architecture(s.model);
   const ParallelPlan plan = s.parallel.plan();
   if (model.kind == Kind::kEncoder)
     throw NoData(fmt::format("{} is an encoder: only decoders are simulated", model.id));
-  const std::vector<std::string> further = further_pools(service);
   check_order(service, deployment->engine.scheduler);
   p.at = {{"model", model.id},
           {"gpu", deployment->gpu.id},
@@ -236,6 +257,7 @@ void answer_services(Facts& facts, const Scenario& s, const RunOptions& options,
     if (rated) p.at["rate"] = service.rate;
   };
   p.notes = deployment->notes;
+  if (!rack.note().empty()) p.notes.push_back(rack.note());
   std::shared_ptr<const ServedModel> served;
   try {
     served = served_model_of(facts, s);
@@ -263,8 +285,9 @@ void answer_services(Facts& facts, const Scenario& s, const RunOptions& options,
     return;
   }
   std::vector<ServedPool> pools;
-  for (const std::string& text : further) {
-    pools.push_back(served_pool(facts, s, *served, PoolChoice::parse(text)));
+  for (const PoolChoice& choice : further) {
+    const Gpu& gpu = choice.gpu.empty() ? deployment->gpu : facts.gpu(choice.gpu);
+    pools.push_back(served_pool(facts, rack.of(asked, gpu), *served, choice));
     p.at["gpus"] = p.at["gpus"].get<std::int64_t>() +
                    pools.back().config.replicas * pools.back().served->plan.devices();
   }

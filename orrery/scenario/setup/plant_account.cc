@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "orrery/hardware/cluster.h"
@@ -29,11 +30,15 @@ PlantAccount::PlantAccount(Facts& facts, const PlantChoice& choice, const Gpu& g
       gpu_(gpu),
       node_(node_of(facts.catalog(), gpu, node)),
       plant_(facts.latest<Plant>(PlantKey{}, [&] { return Plant(facts.bundle()); })) {
+  // Pools of one service have the same notes.
+  const auto note = [&notes](std::string text) {
+    if (std::find(notes.begin(), notes.end(), text) == notes.end()) notes.push_back(std::move(text));
+  };
   if (scope_ != "gpu" && !(node_.power.idle && node_.power.loaded))
-    notes.push_back(fmt::format(
+    note(fmt::format(
         "power of node {} beyond its GPUs: that of measured servers of its size", node_.id));
   if (scope_ == "facility" && !pue_)
-    notes.push_back(
+    note(
         fmt::format("PUE {:.3g}: the average of data centres; new ones have less (energy.pue)",
                     plant_->pue().value));
   if (choice.carbon.empty()) return;
@@ -41,10 +46,10 @@ PlantAccount::PlantAccount(Facts& facts, const PlantChoice& choice, const Gpu& g
       facts.latest<CarbonFacts>(CarbonKey{}, [&] { return CarbonFacts(facts.bundle()); });
   carbon_ = *facts.latest<CarbonIntensity>(IntensityKey{choice.carbon},
                                            [&] { return carbon->intensity(choice.carbon); });
-  if (!carbon_->note.empty()) notes.push_back(carbon_->note);
+  if (!carbon_->note.empty()) note(carbon_->note);
   if (!choice.embodied) return;
   embodied_ = carbon->embodied_hour(gpu.id);
-  notes.push_back(fmt::format("boards embody {:.3g} g CO2e for an hour of {:.2g} years each",
+  note(fmt::format("boards embody {:.3g} g CO2e for an hour of {:.2g} years each",
                               embodied_.value(), carbon->life_years()));
 }
 

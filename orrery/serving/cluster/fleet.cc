@@ -7,12 +7,12 @@ namespace orrery {
 
 Fleet::Fleet(std::span<const PoolConfig> pools, std::span<StepTimer* const> timers,
              std::span<const std::int64_t> most, const RequestLoad& load, ReplicaObserver& observer,
-             StepLog* log)
+             const FleetRecords& records)
     : pools_(pools.begin(), pools.end()),
       timers_(timers.begin(), timers.end()),
       load_(load),
       observer_(observer),
-      log_(log) {
+      records_(records) {
   for (std::size_t p = 0; p < pools_.size(); ++p) {
     const std::int64_t room = std::max(pools_[p].replicas, most[p]);
     for (std::int64_t i = 0; i < room; ++i) {
@@ -31,7 +31,8 @@ void Fleet::make_engine(std::size_t i) {
   const PoolConfig& p = pools_[node.pool];
   node.engine =
       std::make_unique<Engine>(p.replica, p.scheduler, load_, *timers_[node.pool], observer_);
-  node.engine->log_to(log_, static_cast<std::uint32_t>(i));
+  node.engine->log_to(records_.log, static_cast<std::uint32_t>(i));
+  if (records_.windows) node.engine->count_in(&(*records_.windows)[node.pool]);
   node.seen = {};
 }
 
@@ -66,7 +67,10 @@ std::size_t Fleet::last(std::size_t pool, EngineStatus status) const {
 void Fleet::set(std::size_t i, EngineStatus status, SimTime now) {
   Node& node = nodes_[i];
   if (node.status == EngineStatus::kOff) node.on_since = now;
-  if (status == EngineStatus::kOff) node.on_time += (now - node.on_since).time();
+  if (status == EngineStatus::kOff) {
+    node.on_time += (now - node.on_since).time();
+    if (records_.windows) (*records_.windows)[node.pool].add_present(node.on_since, now);
+  }
   node.status = status;
   const bool alive = status == EngineStatus::kUp || status == EngineStatus::kDraining;
   if (!alive && node.engine) {
@@ -99,6 +103,13 @@ std::vector<ReplicaCounts> Fleet::counts() const {
 Seconds Fleet::on_time(const Node& node, SimTime end) const {
   const bool on = node.status != EngineStatus::kOff && end > node.on_since;
   return node.on_time + (on ? (end - node.on_since).time() : Seconds(0));
+}
+
+void Fleet::count_present(SimTime end) {
+  for (const Node& n : nodes_) {
+    if (n.status != EngineStatus::kOff)
+      (*records_.windows)[n.pool].add_present(n.on_since, end);
+  }
 }
 
 std::vector<Seconds> Fleet::engine_times(SimTime end) const {

@@ -36,17 +36,22 @@ struct Failures {
   bool any() const { return mean_time > Seconds(0) || !at.empty(); }
 };
 
+// What is written down of the steps of a fleet. Borrowed.
+struct FleetRecords {
+  StepLog* log = nullptr;                       // every step; null: none
+  std::vector<StepWindows>* windows = nullptr;  // of each pool; null: none
+};
+
 enum class EngineStatus : std::uint8_t { kOff, kStarting, kUp, kDraining, kFailed };
 
 class Fleet {
  public:
   // The fleet has room for as many engines of each pool as `most` says. The first
   // PoolConfig::replicas of them are up and the others off. Borrows all arguments. `timers` and
-  // `most` have one entry for each pool. `log` receives the steps of all engines; null: they are
-  // not recorded.
+  // `most` have one entry for each pool.
   Fleet(std::span<const PoolConfig> pools, std::span<StepTimer* const> timers,
         std::span<const std::int64_t> most, const RequestLoad& load, ReplicaObserver& observer,
-        StepLog* log = nullptr);
+        const FleetRecords& records = {});
 
   std::size_t size() const { return nodes_.size(); }
   // REQUIRES the engine is up or draining.
@@ -80,6 +85,9 @@ class Fleet {
   // all GPUs.
   std::vector<Seconds> engine_times(SimTime end) const;
   Seconds gpu_time(SimTime end) const;
+  // Counts the time until `end` of the engines that are not off in the windows. Earlier times of
+  // engines that went off are there already.
+  void count_present(SimTime end);
 
  private:
   struct Node {
@@ -105,7 +113,7 @@ class Fleet {
   std::vector<StepTimer*> timers_;
   const RequestLoad& load_;
   ReplicaObserver& observer_;
-  StepLog* log_;
+  FleetRecords records_;
   bool looked_ = false;  // look() was called
   std::vector<Node> nodes_;
   List lists_[3];

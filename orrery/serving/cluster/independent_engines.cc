@@ -26,7 +26,8 @@ struct IndependentEngine {
 
 // Observes all engines that one worker simulates.
 struct alignas(64) Tally : ReplicaObserver {
-  explicit Tally(std::vector<RequestRecord>& all) : records(all) {}
+  Tally(std::vector<RequestRecord>& all, std::vector<StepWindows> none)
+      : records(all), windows(std::move(none)) {}
 
   void scheduled(std::uint32_t request, SimTime now, std::int32_t cached) override {
     records[request].scheduled = now;
@@ -55,11 +56,13 @@ struct alignas(64) Tally : ReplicaObserver {
   std::vector<RequestRecord>& records;
   GapHistogram gaps;
   SimTime end;
+  std::vector<StepWindows> windows;  // of each pool, if they are asked for
 };
 
 void run(IndependentEngine& one, std::uint32_t place, const RequestLoad& load, StepTimer& timer,
          Tally& tally) {
   Engine engine(one.pool->replica, one.pool->scheduler, load, timer, tally);
+  if (!tally.windows.empty()) engine.count_in(&tally.windows[one.pool_index]);
   auto next = one.entries.begin();
   while (next != one.entries.end() || engine.next() != kNever) {
     if (next != one.entries.end() && next->time <= engine.next()) {
@@ -132,7 +135,9 @@ SimulationResult simulate_independently(const SimulationConfig& config, const Re
   // Each worker has timers of its own and takes the next engine when it is done with one.
   const auto cores = static_cast<std::size_t>(tbb::this_task_arena::max_concurrency());
   const std::size_t workers = std::min(cores, engines.size());
-  std::vector<Tally> tallies(workers, Tally(result.records));
+  const std::vector<StepWindows> none(config.window.ps > 0 ? config.pools() : 0,
+                                      StepWindows(config.window));
+  std::vector<Tally> tallies(workers, Tally(result.records, none));
   std::vector<std::vector<StepTimer*>> own(workers, {timers.begin(), timers.end()});
   for (std::size_t w = 1; w < workers; ++w) {
     for (StepTimer*& t : own[w]) t = t->for_thread(w - 1);
@@ -148,7 +153,9 @@ SimulationResult simulate_independently(const SimulationConfig& config, const Re
     });
   });
 
+  result.windows = none;
   for (const Tally& t : tallies) {
+    for (std::size_t p = 0; p < none.size(); ++p) result.windows[p].add(t.windows[p]);
     result.gaps.add(t.gaps);
     result.end = std::max(result.end, t.end);
   }
@@ -157,6 +164,7 @@ SimulationResult simulate_independently(const SimulationConfig& config, const Re
     result.pool_of.push_back(one.pool_index);
     result.engine_times.resize(std::max(result.engine_times.size(), one.pool_index + 1));
     result.engine_times[one.pool_index] += result.end.time();
+    if (!none.empty()) result.windows[one.pool_index].add_present({}, result.end);
     result.gpu_time += result.end.time() * static_cast<double>(one.pool->gpus);
   }
   result.most_engines = static_cast<std::int64_t>(engines.size());

@@ -49,8 +49,9 @@ class Simulation : public ReplicaObserver {
         disaggregated_(disaggregated(config)),
         router_(std::move(router)),
         decode_router_(std::move(decode_router)),
+        windows_(config.window.ps > 0 ? pools_.size() : 0, StepWindows(config.window)),
         fleet_(pools_, timers, most_engines(autoscales_of(config)), load_, rounds_->observer(),
-               config.steps),
+               {config.steps, windows_.empty() ? nullptr : &windows_}),
         scaling_(autoscales_of(config), fleet_, events_),
         links_(config.transfer, fleet_.size()),
         admission_(config_, load_, load.requests.size()) {
@@ -82,6 +83,8 @@ class Simulation : public ReplicaObserver {
     result_.starts = scaling_.starts();
     result_.engine_times = fleet_.engine_times(result_.end);
     result_.gpu_time = fleet_.gpu_time(result_.end);
+    if (!windows_.empty()) fleet_.count_present(result_.end);
+    result_.windows = std::move(windows_);
     return std::move(result_);
   }
 
@@ -386,6 +389,7 @@ class Simulation : public ReplicaObserver {
   bool disaggregated_;
   std::unique_ptr<Router> router_, decode_router_;
   EventQueue events_;
+  std::vector<StepWindows> windows_;  // of each pool, if they are asked for
   Fleet fleet_;
   FleetScaling scaling_;
   KvLinks links_;

@@ -39,6 +39,8 @@ struct SimulationConfig : PoolConfig {
   SimTime frontend_per_request, request_overhead, overhead_per_prompt_token;
   Beams beams;               // REQUIRES no drafts and no disaggregated prefill
   StepLog* steps = nullptr;  // receives every step; null: steps are not recorded
+  // Steps are counted in windows of this length (step_windows.h). 0: they are not.
+  SimTime window;
 
   std::size_t pools() const { return 1 + others.size(); }
 };
@@ -54,6 +56,7 @@ struct SimulationResult {
   // Time until `end` in which the engines of each pool were not off, summed over them.
   std::vector<Seconds> engine_times;
   Seconds gpu_time;                                    // of the GPUs of these engines, in all pools
+  std::vector<StepWindows> windows;                    // of each pool; none: not asked for
   std::int64_t most_engines = 0;                       // most engines present at once
   std::int64_t starts = 0, failures = 0;               // of engines, after time 0
   std::int64_t transfers = 0, transferred_tokens = 0;  // KV caches moved between engines

@@ -87,6 +87,7 @@ bool Engine::start_wave(SimTime now) {
   pace_ = pace;
   last_end_ = wave.end = std::max(entered_ + latency, last_end_ + pace);
   if (log_) record(shape, wave.end);
+  if (windows_) windows_->add(counts_of(wave), entered_, pace);
   for (std::uint32_t i : wave.ranks) ranks_[i].start(pace);
   busy_ += pace;
   ++steps_;
@@ -103,6 +104,18 @@ void Engine::record(const StepShape& shape, SimTime end) const {
   step.waiting = waiting();
   step.kv_use = kv_use();
   log_->push_back(step);
+}
+
+StepCounts Engine::counts_of(const Wave& wave) const {
+  StepCounts sum{1};
+  for (std::uint32_t i : wave.ranks) {
+    const StepShape s = ranks_[i].shape();
+    sum.decodes += s.decodes + s.verifies;
+    sum.decode_past += s.decode_past + s.verify_past;
+    for (const PromptChunk& c : s.chunks)
+      ++sum.prompts, sum.prompt_tokens += c.new_tokens, sum.prompt_past += c.past;
+  }
+  return sum;
 }
 
 std::pair<StepShape, SimTime> Engine::slowest() const {

@@ -25,6 +25,7 @@
 #include "orrery/serving/engine/replica.h"
 #include "orrery/serving/steps/step_log.h"
 #include "orrery/serving/steps/step_timer.h"
+#include "orrery/serving/steps/step_windows.h"
 
 namespace orrery {
 
@@ -44,6 +45,9 @@ class Engine {
 
   // Appends further steps to `log`, as those of engine `place`. Null: records none.
   void log_to(StepLog* log, std::uint32_t place) { log_ = log, place_ = place; }
+
+  // Counts further steps in `windows`. Null: counts none.
+  void count_in(StepWindows* windows) { windows_ = windows; }
 
   // The request joins the queue of a rank.
   void enter(std::uint32_t request);
@@ -91,6 +95,8 @@ class Engine {
   // The slowest of the ranks' planned steps, with the tokens of all ranks, and its time.
   std::pair<StepShape, SimTime> slowest() const;
   void record(const StepShape& shape, SimTime end) const;
+  // The sequences of all ranks that take part in a wave.
+  StepCounts counts_of(const Wave& wave) const;
   std::size_t least_loaded() const;
   Replica& holder(std::uint32_t request);
 
@@ -108,6 +114,7 @@ class Engine {
   std::int64_t steps_ = 0, decode_steps_ = 0;
   mutable double prompt_token_seconds_ = 0;  // of predicted_ttft; 0: not yet known
   StepLog* log_ = nullptr;
+  StepWindows* windows_ = nullptr;
   std::uint32_t place_ = 0;
 };
 

@@ -1,22 +1,42 @@
 // Does a simulated service draw what its busy and its idle time cost?
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
+#include "orrery/energy/power/step_power.h"
 #include "orrery/scenario/runner/runner.h"
+#include "tests/refusal.h"
 
 namespace orrery {
 namespace {
 
-std::map<std::string, double> answer_of(const std::string& load) {
-  Runner runner{Bundle()};
-  const Answer answer = runner.run(
-      read_scenario(parse_yaml("{model: llama-3.1-8b, hardware: {gpu: h100-sxm}, load: {" + load +
-                                   ", isl: 512, osl: 128, arrivals: even}}",
-                               "test")));
+Point point_of(const std::string& load, const std::string& more = "") {
+  static Runner runner{Bundle()};
+  RunOptions options;
+  options.steps = true;
+  options.intervals = false;
+  return runner
+      .run(read_scenario(parse_yaml("{model: llama-3.1-8b, hardware: {gpu: h100-sxm}, load: {" +
+                                        load + ", isl: 512, osl: 128, arrivals: even}" + more + "}",
+                                    "test")),
+           options)
+      .points.front();
+}
+
+std::map<std::string, double> answer_of(const std::string& load, const std::string& more = "") {
   std::map<std::string, double> metrics;
-  for (const Metric& m : answer.points.front().metrics) metrics[m.name] = m.value;
+  for (const Metric& m : point_of(load, more).metrics) metrics[m.name] = m.value;
   return metrics;
+}
+
+Joules sum_of(const PowerSeries& series) {
+  Joules sum;
+  for (std::size_t i = 0; i < series.power.size(); ++i)
+    sum += series.power[i] *
+           std::min(series.window, series.end - series.window * static_cast<double>(i));
+  return sum;
 }
 
 TEST(ServicePower, AServiceThatWaitsDrawsNearlyTheAwakeBoard) {
@@ -40,6 +60,105 @@ TEST(ServicePower, TheEnergyIsThatOfItsRequests) {
   EXPECT_NEAR(m.at("energy") * 1e3, m.at("energy_per_request") * 100, 1e-6 * m.at("energy") * 1e3);
   EXPECT_NEAR(m.at("energy_per_request"), m.at("energy_per_token") * 128,
               1e-6 * m.at("energy_per_request"));
+}
+
+// Two engines, of which an autoscaler starts one: the power over time makes up the energy, in every
+// scope, and its mean lies below its peak.
+TEST(ServicePower, ThePowerOverTimeMakesUpTheEnergy) {
+  for (const char* scope : {"gpu", "node", "facility"}) {
+    const Point p = point_of("requests: 300, rate: 20",
+                             ", autoscale: {policy: outstanding, target: 8, most: 3, interval: 1s, "
+                             "start_up: 2s}, energy: {scope: " +
+                                 std::string(scope) + "}");
+    const double energy = p.find("energy")->value * 1e3;
+    EXPECT_NEAR(sum_of(p.power).value(), energy, 1e-9 * energy) << scope;
+    EXPECT_NEAR(p.find("plant_power")->value * p.power.end.value(), energy, 1e-9 * energy);
+    EXPECT_LE(p.find("plant_power")->value, p.find("plant_power_max")->value);
+    EXPECT_LE(p.find("plant_power_p99")->value, p.find("plant_power_max")->value);
+    EXPECT_EQ(p.power.window, seconds(1));
+  }
+}
+
+// No window draws more than the limits of all boards, nor less than boards that are awake.
+TEST(ServicePower, EveryWindowLiesBetweenTheAwakeBoardsAndTheirLimits) {
+  const Point p = point_of("requests: 200, rate: 15", ", cluster: {replicas: 2}");
+  const double awake = 2 * 700 * read_step_power(Bundle()).board("h100-sxm").awake;
+  for (const Watts w : p.power.power) {
+    EXPECT_GE(w.value(), awake * (1 - 1e-4));
+    EXPECT_LE(w.value(), 2 * 700);
+  }
+}
+
+// Requests that are far apart: each costs what it costs alone, and the time between them the awake
+// board.
+TEST(ServicePower, TheEnergyOfDisjointLoadsAddsUp) {
+  const double awake = 700 * read_step_power(Bundle()).board("h100-sxm").awake;
+  const auto above = [&](const Point& p) {
+    return p.find("energy")->value * 1e3 - awake * p.power.end.value();
+  };
+  const Point one = point_of("requests: 1, rate: 0.05"), ten = point_of("requests: 10, rate: 0.05");
+  EXPECT_NEAR(above(ten), 10 * above(one), 0.01 * above(ten));
+}
+
+TEST(ServicePower, WiderScopesDrawMoreAndEmissionsFollowTheEnergy) {
+  const std::string load = "requests: 100, rate: 10";
+  const auto gpu = answer_of(load, ", energy: {scope: gpu, carbon: 400}");
+  const auto node = answer_of(load, ", energy: {scope: node, carbon: 400}");
+  const auto facility = answer_of(load, ", energy: {carbon: 400, pue: 1.25, embodied: true}");
+  EXPECT_EQ(gpu.at("power"), node.at("power"));
+  EXPECT_GT(node.at("energy"), gpu.at("energy"));
+  for (const char* name : {"energy", "plant_power_max", "energy_per_token"})
+    EXPECT_NEAR(facility.at(name), 1.25 * node.at(name), 1e-9 * facility.at(name));
+  EXPECT_NEAR(node.at("carbon_per_request"), node.at("energy_per_request") / 3.6e6 * 400, 1e-9);
+  EXPECT_NEAR(node.at("carbon_per_hour"), 0.4 * node.at("plant_power"), 1e-9);
+  EXPECT_NEAR(node.at("carbon"), node.at("carbon_per_request") * 100 / 1e3, 1e-9);
+  EXPECT_NEAR(node.at("carbon_per_million_output_tokens"),
+              node.at("carbon_per_request") / 128 * 1e6, 1e-6);
+  EXPECT_NEAR(facility.at("carbon_per_hour"),
+              0.4 * facility.at("plant_power") + facility.at("embodied_carbon_per_hour"), 1e-9);
+  EXPECT_NEAR(facility.at("embodied_carbon_per_hour"), 164e3 / (6 * 8760), 1e-6);
+}
+
+// catalog/prices/owned.yaml: 0.0806 USD for a kWh.
+TEST(ServicePower, OwnedGpusPayForTheElectricityOfTheFacility) {
+  const std::string load = "requests: 100, rate: 10", owned = ", cost: {tier: owned}";
+  const auto node = answer_of(load, ", energy: {scope: node}");
+  const double more = answer_of(load, owned + ", energy: {pue: 2}").at("cost_per_hour") -
+                      answer_of(load, owned + ", energy: {pue: 1}").at("cost_per_hour");
+  EXPECT_NEAR(more, 0.0806 * node.at("plant_power") / 1000, 1e-9);
+}
+
+// Two boards under a limit: no window exceeds it, the service takes longer, and one that the boards
+// cannot reach changes nothing.
+TEST(RackLimit, CapsTheBoardsAtTheirShares) {
+  const std::string load = "requests: 600, rate: 60";
+  const auto free = point_of(load, ", cluster: {replicas: 2}");
+  const auto ample = point_of(load, ", cluster: {replicas: 2, power_limit: 1400 W}");
+  const auto tight = point_of(load, ", cluster: {replicas: 2, power_limit: 700 W}");
+  const auto value = [](const Point& p, const char* name) { return p.find(name)->value; };
+  EXPECT_EQ(value(ample, "tpot"), value(free, "tpot"));
+  EXPECT_EQ(value(ample, "energy"), value(free, "energy"));
+  ASSERT_GT(value(free, "plant_power_max"), 700);
+  EXPECT_LE(value(tight, "plant_power_max"), 700);
+  EXPECT_GT(value(tight, "tpot"), value(free, "tpot"));
+  EXPECT_LT(value(tight, "clock"), 1980);
+}
+
+// Of the nodes at the wall, the boards get less of the same limit.
+TEST(RackLimit, IsOfWhatTheScopeCounts) {
+  const Point p = point_of("requests: 600, rate: 60",
+                           ", cluster: {replicas: 2, power_limit: 1500 W}, energy: {scope: node}");
+  EXPECT_LE(p.find("plant_power_max")->value, 1500);
+  EXPECT_LT(p.find("power")->value, 700);
+  EXPECT_NE(p.find("clock"), nullptr);
+}
+
+TEST(RackLimit, RefusesLessThanTheBoardsDrawAwake) {
+  EXPECT_THAT(refusal_of([] {
+                point_of("requests: 1, rate: 1", ", cluster: {replicas: 4, power_limit: 300 W}");
+              }),
+              testing::AllOf(testing::HasSubstr("cluster.power_limit: 300 W leave 75 W"),
+                             testing::HasSubstr("4 boards")));
 }
 
 }  // namespace

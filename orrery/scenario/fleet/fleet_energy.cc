@@ -1,0 +1,186 @@
+#include "orrery/scenario/fleet/fleet_energy.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <span>
+
+#include "orrery/base/quantile.h"
+#include "orrery/energy/power/clock_power.h"
+#include "orrery/scenario/setup/board_governor.h"
+
+namespace orrery {
+namespace {
+
+// Whole numbers up to 16, then 16 an octave: the work of a step is within 3 %.
+std::int64_t coarse(double x) {
+  constexpr double kSteps = 16;
+  if (x <= kSteps) return std::llround(x);
+  const double unit = std::ldexp(1, std::ilogb(x)) / kSteps;
+  return std::llround(std::round(x / unit) * unit);
+}
+
+double mean(std::int64_t sum, std::int64_t n) { return n > 0 ? real(sum) / real(n) : 0; }
+
+// The work of the mean of some steps. Each mean step is asked of the step room once.
+class MeanSteps {
+ public:
+  explicit MeanSteps(const StepModel& steps) : steps_(steps) {}
+
+  // REQUIRES steps.
+  ClockedSteps all(const StepCounts& counts) {
+    ClockedSteps sum = one(counts);
+    sum.reference = sum.reference.scaled(real(counts.steps));
+    sum.time *= real(counts.steps);
+    return sum;
+  }
+
+ private:
+  using Key = std::array<std::int64_t, 5>;  // decodes, past, prompts, tokens and past of each
+
+  static std::int64_t at_least_one(double x) { return std::max<std::int64_t>(1, coarse(x)); }
+
+  const ClockedSteps& one(const StepCounts& c) {
+    Key key{};
+    if (c.decodes > 0)
+      key[0] = at_least_one(mean(c.decodes, c.steps)),
+      key[1] = at_least_one(mean(c.decode_past, c.decodes));
+    if (c.prompts > 0)
+      key[2] = at_least_one(mean(c.prompts, c.steps)),
+      key[3] = at_least_one(mean(c.prompt_tokens, c.steps * key[2])),
+      key[4] = coarse(mean(c.prompt_past, c.prompts));
+    const auto [at, added] = known_.try_emplace(key);
+    if (added) {
+      Batch batch;
+      if (key[2] > 0) batch.groups.push_back({key[2], key[3], real(key[4])});
+      if (key[0] > 0) batch.groups.push_back({key[0], 1, real(key[1])});
+      at->second = clocked_steps(steps_.time(batch), 1);
+    }
+    return at->second;
+  }
+
+  const StepModel& steps_;
+  std::map<Key, ClockedSteps> known_;
+};
+
+// The power of the boards of one pool.
+class PoolBoards {
+ public:
+  PoolBoards(const StepPowerConstants& constants, const ServedModel& served)
+      : constants_(constants),
+        served_(served),
+        gpu_(served.deployment.gpu),
+        awake_(*gpu_.power * constants.board(gpu_.id).awake),
+        steps_(*served.steps) {}
+
+  // Of one GPU of each engine in a window.
+  PoolEnergy energy(const StepWindow& w) {
+    const Seconds present = SimTime{w.present}.time();
+    const Seconds busy = std::min(SimTime{w.busy}.time(), present);
+    if (w.started > 0) work(w, SimTime{w.started}.time());
+    PoolEnergy e;
+    e.gpu_time = present;
+    e.boards = e.plant = busy_ * busy + awake_ * (present - busy);
+    if (!served_.steps->governed()) return e;
+    e.governed = busy;
+    e.cycles = (*gpu_.boost_clock * busy) * clock_;
+    return e;
+  }
+
+ private:
+  // The steps that start in a window take `time`.
+  void work(const StepWindow& w, Seconds time) {
+    std::vector<ClockedSteps> kinds;
+    for (const StepCounts* c : {&w.decoding, &w.prefilling})
+      if (c->steps > 0) kinds.push_back(steps_.all(*c));
+    ClockedSteps all;
+    Seconds predicted;
+    for (const ClockedSteps& k : kinds) all.reference += k.reference, predicted += k.time;
+    const double slowed = predicted / all.reference.time;
+    all.reference = all.reference.stretched(time / slowed, 1);
+    all.time = time;
+    const std::string& engine = served_.deployment.engine.id;
+    if (served_.steps->governed()) {
+      all.power = power_left(constants_, gpu_, engine, kinds), all.clock = mean_clock(kinds);
+    }
+    busy_ = clocked_step_power(constants_, gpu_, engine, served_.knobs, std::span(&all, 1)).value;
+    clock_ = all.clock;
+  }
+
+  const StepPowerConstants& constants_;
+  const ServedModel& served_;
+  const Gpu& gpu_;
+  Watts awake_;
+  MeanSteps steps_;
+  // Of a busy board in the last window in which steps started: its power, and its clock as a share
+  // of the boost clock.
+  Watts busy_;
+  double clock_ = 1;
+};
+
+}  // namespace
+
+PoolEnergy& PoolEnergy::operator+=(const PoolEnergy& more) {
+  boards += more.boards, plant += more.plant, gpu_time += more.gpu_time;
+  cycles += more.cycles, governed += more.governed;
+  return *this;
+}
+
+Boards PoolEnergy::boards_over(Seconds run) const {
+  Boards b;
+  if (gpu_time <= Seconds(0) || run <= Seconds(0)) return b;
+  b.running.value = boards / gpu_time;
+  b.run = gpu_time / run;
+  return b;
+}
+
+PoolEnergy FleetEnergy::total() const {
+  PoolEnergy sum;
+  for (const PoolEnergy& p : pools) sum += p;
+  return sum;
+}
+
+Seconds FleetEnergy::length(std::size_t i) const {
+  return std::min(window, end - window * static_cast<double>(i));
+}
+
+Watts FleetEnergy::quantile(double p) const {
+  std::vector<double> whole;
+  for (const Watts w : series) whole.push_back(w.value());
+  if (whole.size() > 1 && length(whole.size() - 1) < window) whole.pop_back();
+  return Watts(orrery::quantile(std::move(whole), p));
+}
+
+FleetEnergy fleet_energy(const StepPowerConstants& constants, const std::vector<PoweredPool>& pools,
+                         const SimulationResult& result) {
+  FleetEnergy fleet;
+  fleet.end = result.end.time();
+  SimTime width;
+  for (const StepWindows& w : result.windows) width = std::max(width, w.width());
+  fleet.window = width.time();
+  fleet.series.resize(static_cast<std::size_t>((result.end.ps + width.ps - 1) / width.ps));
+  for (std::size_t p = 0; p < pools.size(); ++p) {
+    const PoweredPool& pool = pools[p];
+    StepWindows windows(width);
+    windows.add(result.windows[p]);
+    PoolBoards boards(constants, *pool.served);
+    const double gpus = pool.served->plan.devices();
+    PoolEnergy& sum = fleet.pools.emplace_back();
+    const std::size_t n = std::min(fleet.series.size(), windows.windows().size());
+    for (std::size_t i = 0; i < n; ++i) {
+      const StepWindow& w = windows.windows()[i];
+      if (w.present <= 0) continue;
+      const Seconds length = fleet.length(i);
+      const PoolEnergy one = boards.energy(w);
+      PoolEnergy part{one.boards * gpus, one.plant * gpus, one.gpu_time * gpus, one.cycles * gpus,
+                      one.governed * gpus};
+      if (pool.account) part.plant = pool.account->power(part.boards_over(length)).value * length;
+      sum += part;
+      fleet.series[i] += part.plant / length;
+    }
+  }
+  return fleet;
+}
+
+}  // namespace orrery
