@@ -55,7 +55,8 @@ TEST(BadPlant, PueRegionsAndSeries) {
   expect_refused(ask + "--embodied", kBadInput, HasSubstr("energy.carbon"));
   expect_refused("estimate -m llama-3-8b -g l40s --carbon DEU --embodied", kBadInput,
                  AllOf(HasSubstr("energy.embodied"), HasSubstr("l40s"), HasSubstr("h100-sxm")));
-  expect_refused("simulate -m llama-3-8b -g h100-sxm --carbon DEU", kBadInput, HasSubstr("energy"));
+  expect_refused("simulate -m llama-3-8b -g h100-sxm --cluster-power-limit 90W", kBadInput,
+                 HasSubstr("power_limit"));
   const Scratch s;
   const std::string gap =
       s.file("gap.csv", "time,g_per_kwh\n2026-03-01T00:00,1\n2026-03-01T02:00,1\n");

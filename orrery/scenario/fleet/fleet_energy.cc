@@ -74,7 +74,7 @@ class PoolBoards {
         awake_(*gpu_.power * constants.board(gpu_.id).awake),
         steps_(*served.steps) {}
 
-  // Of one GPU of each engine in a window.
+  // The energy of one GPU of each engine in a window.
   PoolEnergy energy(const StepWindow& w) {
     const Seconds present = SimTime{w.present}.time();
     const Seconds busy = std::min(SimTime{w.busy}.time(), present);
@@ -113,7 +113,7 @@ class PoolBoards {
   const Gpu& gpu_;
   Watts awake_;
   MeanSteps steps_;
-  // Of a busy board in the last window in which steps started: its power, and its clock as a share
+  // The power of a busy board in the last window in which steps started, and its clock as a share
   // of the boost clock.
   Watts busy_;
   double clock_ = 1;

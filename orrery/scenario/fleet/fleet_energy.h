@@ -1,11 +1,11 @@
 // The power of a simulated fleet over time.
 //
-// Time is divided into windows (serving/steps/step_windows.h). In a window the engines of a pool are
-// busy while a step runs, awake in between, and absent where an autoscaler has removed them; engines
-// that start or restart are awake. Power while they are busy is that of step_power.h for the work of
-// the steps that start in the window: decode steps with their mean number of sequences at their mean
-// context, and steps with prompts, likewise. The work takes the time of these steps. A window in
-// which no step starts has the power of the one before. Draft tokens and adapters are
+// Time is divided into windows (serving/steps/step_windows.h). In a window the engines of a pool
+// are busy while a step runs, awake in between, and absent where an autoscaler has removed them;
+// engines that start or restart are awake. Power while they are busy is that of step_power.h for
+// the work of the steps that start in the window: decode steps with their mean number of sequences
+// at their mean context, and steps with prompts, likewise. The work takes the time of these steps.
+// A window in which no step starts has the power of the one before. Draft tokens and adapters are
 // left out of the work.
 //
 //   boards of a pool = GPUs of an engine * (power * busy + awake * (present - busy))

@@ -14,8 +14,9 @@ namespace orrery {
 struct FleetPrice {
   std::vector<Usd> engine_hour;  // an engine of each pool, all of its GPUs, for an hour
   double error = 0;              // of the price of all engines: deviation of the logarithm
-  // Of each pool whose owned GPUs pay for the electricity of the facility: its account, and the
-  // electricity's price alone. Its error, which is small beside that of the price, is left out.
+  // The electricity of the facility, for which owned GPUs of a pool pay: the pool's account, and
+  // the price of the electricity alone. The error of its power is small beside that of the price
+  // and is left out.
   struct Electricity {
     PlantAccount account;
     GpuPrice price;

@@ -91,8 +91,9 @@ RackLimit::RackLimit(Facts& facts, const Scenario& s, const std::vector<PoolChoi
 
 Scenario RackLimit::of(const Scenario& scenario, const Gpu& gpu) const {
   Scenario out = scenario;
+  if (!board_) return out;
   const Watts own = scenario.hardware.power_limit.value_or(*gpu.power);
-  if (board_ && *board_ < own) out.hardware.power_limit = *board_;
+  if (*board_ < own) out.hardware.power_limit = *board_;
   return out;
 }
 

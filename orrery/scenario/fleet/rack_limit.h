@@ -28,7 +28,7 @@ class RackLimit {
   const std::optional<Watts>& board() const { return board_; }
   // The scenario with the limit of a board of `gpu`, if that is below its own.
   Scenario of(const Scenario& scenario, const Gpu& gpu) const;
-  // What the limit comes to; empty: none is asked for.
+  // A sentence that says how the limit is shared; empty: none is asked for.
   const std::string& note() const { return note_; }
 
  private:

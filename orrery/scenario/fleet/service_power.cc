@@ -13,7 +13,7 @@ double requests_done(const SimulationResult& result) {
                             [](const RequestRecord& q) { return q.outcome == Outcome::kDone; }));
 }
 
-// What the boards of a run emit, in g: by their electricity, and as a part of their life.
+// The emissions of the boards of a run, in g: by their electricity, and as a part of their life.
 struct Emissions {
   double operational = 0, embodied = 0;
   double all() const { return operational + embodied; }

@@ -16,8 +16,8 @@
 
 namespace orrery {
 
-// The windows over which power is averaged. Fuses and breakers of a rack bear a multiple of their
-// rating for a second and more (IEC 60898-1: 2.55 times for 1 s at least).
+// The windows over which power is averaged: a second, which was chosen. Boards are read and
+// regulated over tenths of it, and breakers of a rack trip on longer overloads.
 inline constexpr SimTime kPowerWindow{1'000'000'000'000};
 
 class ServicePower {
@@ -33,8 +33,8 @@ class ServicePower {
   // REQUIRES known(), and windows in `result`.
   FleetEnergy energy(const SimulationResult& result) const;
   // Adds `power` (mean of a GPU's board, W), with a power limit or a clock `clock` (MHz, the mean
-  // over the busy time of all GPUs), `plant_power` (of the fleet, W) with its `_p99` and `_max` over
-  // windows, `energy` (of the run, kJ), `energy_per_token` and `energy_per_request` (J) to
+  // over the busy time of all GPUs), `plant_power` (of the fleet, W) with its `_p99` and `_max`
+  // over windows, `energy` (of the run, kJ), `energy_per_token` and `energy_per_request` (J) to
   // `metrics`, and where emissions are asked for `carbon` and its kin.
   void add_metrics(const SimulationResult& result, const FleetEnergy& energy,
                    std::vector<Metric>& metrics) const;

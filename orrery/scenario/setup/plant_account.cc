@@ -32,15 +32,15 @@ PlantAccount::PlantAccount(Facts& facts, const PlantChoice& choice, const Gpu& g
       plant_(facts.latest<Plant>(PlantKey{}, [&] { return Plant(facts.bundle()); })) {
   // Pools of one service have the same notes.
   const auto note = [&notes](std::string text) {
-    if (std::find(notes.begin(), notes.end(), text) == notes.end()) notes.push_back(std::move(text));
+    if (std::find(notes.begin(), notes.end(), text) == notes.end())
+      notes.push_back(std::move(text));
   };
   if (scope_ != "gpu" && !(node_.power.idle && node_.power.loaded))
-    note(fmt::format(
-        "power of node {} beyond its GPUs: that of measured servers of its size", node_.id));
+    note(fmt::format("power of node {} beyond its GPUs: that of measured servers of its size",
+                     node_.id));
   if (scope_ == "facility" && !pue_)
-    note(
-        fmt::format("PUE {:.3g}: the average of data centres; new ones have less (energy.pue)",
-                    plant_->pue().value));
+    note(fmt::format("PUE {:.3g}: the average of data centres; new ones have less (energy.pue)",
+                     plant_->pue().value));
   if (choice.carbon.empty()) return;
   const auto carbon =
       facts.latest<CarbonFacts>(CarbonKey{}, [&] { return CarbonFacts(facts.bundle()); });
@@ -50,7 +50,7 @@ PlantAccount::PlantAccount(Facts& facts, const PlantChoice& choice, const Gpu& g
   if (!choice.embodied) return;
   embodied_ = carbon->embodied_hour(gpu.id);
   note(fmt::format("boards embody {:.3g} g CO2e for an hour of {:.2g} years each",
-                              embodied_.value(), carbon->life_years()));
+                   embodied_.value(), carbon->life_years()));
 }
 
 Estimate<Watts> PlantAccount::at(const std::string& scope, std::optional<double> pue,

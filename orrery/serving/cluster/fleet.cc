@@ -107,8 +107,7 @@ Seconds Fleet::on_time(const Node& node, SimTime end) const {
 
 void Fleet::count_present(SimTime end) {
   for (const Node& n : nodes_) {
-    if (n.status != EngineStatus::kOff)
-      (*records_.windows)[n.pool].add_present(n.on_since, end);
+    if (n.status != EngineStatus::kOff) (*records_.windows)[n.pool].add_present(n.on_since, end);
   }
 }
 

@@ -36,7 +36,7 @@ struct Failures {
   bool any() const { return mean_time > Seconds(0) || !at.empty(); }
 };
 
-// What is written down of the steps of a fleet. Borrowed.
+// The records that a fleet keeps of its steps. Borrowed.
 struct FleetRecords {
   StepLog* log = nullptr;                       // every step; null: none
   std::vector<StepWindows>* windows = nullptr;  // of each pool; null: none

@@ -39,8 +39,7 @@ void StepWindows::spread(SimTime from, SimTime to, std::int64_t by,
                          std::int64_t StepWindow::* sum) {
   auto i = static_cast<std::size_t>(from.ps / width_.ps);
   for (std::int64_t at = from.ps; at < to.ps; ++i) {
-    const std::int64_t next =
-        std::min(to.ps, (static_cast<std::int64_t>(i) + 1) * width_.ps);
+    const std::int64_t next = std::min(to.ps, (static_cast<std::int64_t>(i) + 1) * width_.ps);
     windows_[i].*sum += (next - at) * by;
     at = next;
   }

@@ -1,5 +1,5 @@
-// What the engines of a pool do in consecutive windows of time, from which the power of a fleet
-// over time follows (orrery/scenario/fleet/fleet_energy.h).
+// The steps of the engines of a pool in consecutive windows of time, from which the power of a
+// fleet over time follows (orrery/scenario/fleet/fleet_energy.h).
 //
 // A step counts in the window in which it starts, with all of its work. The time in which it runs
 // is divided among the windows that it touches. Windows are of one length. It doubles as soon as
@@ -27,7 +27,7 @@ struct StepCounts {
 
 struct StepWindow {
   std::int64_t busy = 0, present = 0;  // ps in which steps ran and in which engines were not off
-  // Of the steps that start in the window: the sum of their durations in ps, and the sequences of
+  // The steps that start in the window: the sum of their durations in ps, and the sequences of
   // those without prompts and of those with prompts.
   std::int64_t started = 0;
   StepCounts decoding, prefilling;

@@ -209,7 +209,8 @@ TEST(LaunchCommand, HasTheFlagsOfTheEngine) {
   EXPECT_EQ(command().command,
             "vllm serve meta/model --tensor-parallel-size 4 --pipeline-parallel-size 2 "
             "--quantization fp8");
-  EXPECT_THAT(command(EngineRole::kPrefill).command, HasSubstr("\"NixlConnector\",\"kv_role\":\"kv_both\"}'"));
+  EXPECT_THAT(command(EngineRole::kPrefill).command,
+              HasSubstr("\"NixlConnector\",\"kv_role\":\"kv_both\"}'"));
   o.engine = "sglang", o.tp = 1, o.dp = 8, o.ep = 8, o.pp = 1;
   EXPECT_THAT(command().command, AllOf(HasSubstr("--tp-size 8"), HasSubstr("--enable-dp-attention"),
                                        EndsWith("--quantization fp8")));

@@ -144,7 +144,7 @@ TEST(RackLimit, CapsTheBoardsAtTheirShares) {
   EXPECT_LT(value(tight, "clock"), 1980);
 }
 
-// Of the nodes at the wall, the boards get less of the same limit.
+// The boards get less of the same limit if it counts the nodes at the wall.
 TEST(RackLimit, IsOfWhatTheScopeCounts) {
   const Point p = point_of("requests: 600, rate: 60",
                            ", cluster: {replicas: 2, power_limit: 1500 W}, energy: {scope: node}");
