@@ -111,10 +111,7 @@ class Race {
   }
 
   double value_of(const Entrant& e, const FleetPlan& f) {
-    if (energy()) {
-      trials_.meets(f, load_.rate);
-      return trials_.energy_per_request();
-    }
+    if (energy()) return trials_.energy_per_request(f, load_.rate);
     return spare_value(*e.engine, f.engines) +
            (e.decode ? spare_value(*e.decode, f.decode_engines) : 0);
   }

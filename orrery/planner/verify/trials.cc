@@ -55,19 +55,18 @@ bool Trials::kept(const Point& p) {
   return p.feasibility.fits && p.meets_slo.value_or(true) && !grows(p);
 }
 
-bool Trials::meets(const FleetPlan& fleet, double rate) {
+const Trials::Tried& Trials::tried(const FleetPlan& fleet, double rate) {
   const auto key = std::pair(fleet.name(), rate);
   if (const auto it = known_.find(key); it != known_.end()) return it->second;
   const Scenario s = at(fleet, rate);
   const std::int64_t seed = s.as<ServiceQuestion>().seed;
-  bool met = false;
+  Tried& out = known_[key];
   try {
     const Point p = again(fleet, rate, seed, deviations(), false);
-    met = kept(p);
-    energy_ = value(p, "energy_per_request");
+    out = {kept(p), value(p, "energy_per_request")};
   } catch (const Infeasible&) {
   }
-  return known_[key] = met;
+  return out;
 }
 
 Point Trials::again(const FleetPlan& fleet, double rate, std::int64_t seed, double deviations,

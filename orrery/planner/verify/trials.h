@@ -23,9 +23,11 @@ class Trials {
       : runner_(runner), question_(question), load_(load) {}
 
   // Whether the fleet keeps the limits at `rate` requests/s. Remembers what it was asked.
-  bool meets(const FleetPlan& fleet, double rate);
-  // The energy of a request in the last simulation, J; 0: not known.
-  double energy_per_request() const { return energy_; }
+  bool meets(const FleetPlan& fleet, double rate) { return tried(fleet, rate).met; }
+  // The energy of a request of the same simulation, J; 0: not known.
+  double energy_per_request(const FleetPlan& fleet, double rate) {
+    return tried(fleet, rate).energy;
+  }
 
   // The answer for the fleet with requests of another seed, every step at `deviations` standard
   // deviations. `intervals`: with further simulations for its intervals.
@@ -38,6 +40,11 @@ class Trials {
   std::int64_t simulations() const { return simulations_; }
 
  private:
+  struct Tried {
+    bool met = false;
+    double energy = 0;  // J a request
+  };
+  const Tried& tried(const FleetPlan& fleet, double rate);
   // Requests of a trial at a rate: those of the question, but at least a minute's.
   std::int64_t requests_at(double rate) const;
   Scenario at(const FleetPlan& fleet, double rate) const;
@@ -45,8 +52,7 @@ class Trials {
   Runner& runner_;
   const Scenario& question_;
   const PlannedLoad& load_;
-  std::map<std::pair<std::string, double>, bool> known_;  // by fleet and rate
-  double energy_ = 0;
+  std::map<std::pair<std::string, double>, Tried> known_;  // by fleet and rate
   std::int64_t simulations_ = 0;
 };
 

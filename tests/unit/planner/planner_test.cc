@@ -157,6 +157,19 @@ TEST(Plans, FollowPricesLimitsAndChoice) {
   EXPECT_GT(hour(spare.plans()), hour(plans));
 }
 
+// Energy is that of the plan's own simulation, and no plan of the space has less.
+TEST(Plans, OfLeastEnergyAreInOrder) {
+  Asked asked;
+  asked.gpu = "h100-sxm, l40s";
+  asked.extra = ", objective: energy, top: 4";
+  const Plans plans = asked.plans();
+  ASSERT_GE(plans.fleets.size(), 3U);
+  const auto joules = [&plans](std::size_t i) {
+    return plans.answer.points[i].find("energy_per_request")->value;
+  };
+  for (std::size_t i = 1; i < plans.fleets.size(); ++i) EXPECT_GE(joules(i), 0.95 * joules(i - 1));
+}
+
 TEST(Plans, ServeTheLoadWithinItsLimits) {
   Asked asked;
   asked.rate = 40;
