@@ -80,10 +80,12 @@ Point point_of(const Proof& proof, const Scenario& question) {
   std::vector<Metric> metrics = {exact_metric("chance", "%", 100 * proof.chance),
                                  exact_metric("headroom", "%", proof.headroom)};
   p.metrics.insert(p.metrics.begin(), metrics.begin(), metrics.end());
-  p.notes = {"plan: " + f.name()};
+  std::vector<std::string> notes = {"plan: " + f.name()};
   const auto& service = question.as<PlanQuestion>().service;
   if (std::string limit = binding_limit(service.slo, p); !limit.empty())
-    p.notes.push_back(std::move(limit));
+    notes.push_back(std::move(limit));
+  // The simulation's own notes say which prices, formats and settings were assumed.
+  p.notes.insert(p.notes.begin(), notes.begin(), notes.end());
   return p;
 }
 

@@ -105,7 +105,7 @@ EngineBound engine_bound(Runner& runner, const Scenario& question, const EngineO
       if (b == capacity || step * 1e3 > limit.decode) break;
     }
     if (load.shares_prompts) out.prefill = std::numeric_limits<double>::infinity();
-    if (out.likely <= 0) out.likely = std::min(out.decode, out.most()) / 2;
+    if (out.likely <= 0) out.likely = out.most() / 2;
   } catch (const Infeasible&) {
     out.misfit = "the layout breaks a rule of the model";
   } catch (const NoData&) {

@@ -7,7 +7,8 @@
 // `chance` is the probability that the limits hold: steps may be faster or slower than predicted,
 // and other requests come. It is the share of kLevels simulations that keep the limits, each with
 // other requests and all steps at another quantile of their error: 5, 15, ... 95 %.
-// `headroom` is how much the rate may grow, in percent, until the limits are missed.
+// `headroom` is how much the rate may grow, in percent, until the limits are missed; 300 % is tried
+// at most.
 #pragma once
 
 #include <cstdint>

@@ -27,6 +27,7 @@ class Runner {
   using Planner = std::function<Answer(Runner&, const Scenario&)>;
   void set_planner(Planner planner) { planner_ = std::move(planner); }
 
+  // The architecture of a model, by its id or the path of its config.json.
   const Architecture& architecture(const std::string& model) { return facts_.architecture(model); }
 
   const Catalog& catalog() const { return facts_.catalog(); }

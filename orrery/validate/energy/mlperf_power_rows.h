@@ -48,7 +48,7 @@ struct MlperfPowerRow {
   ScenarioKeys keys;         // the question of one engine
   double requests = 0;       // of a wave on one engine
   StepWork work;             // of one GPU for a wave, as predicted without a cap
-  // As predicted with it: the power of a board and the time of a wave.
+  // The power of a board and the time of a wave that are predicted under the cap.
   Estimate<Watts> power;
   Estimate<Seconds> alone;
   double clock_error = 0;  // relative, of the clock under the cap

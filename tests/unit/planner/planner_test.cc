@@ -178,6 +178,7 @@ TEST(Plans, ServeTheLoadWithinItsLimits) {
   for (std::size_t i = 0; i < plans.fleets.size(); ++i) {
     const Point& p = plans.answer.points[i];
     EXPECT_TRUE(p.meets_slo.value_or(false));
+    EXPECT_THAT(p.notes, testing::Contains(HasSubstr("formats:")));  // what was assumed is said
     EXPECT_EQ(p.at.at("gpus"), plans.fleets[i].gpus());
     EXPECT_NEAR(p.find("cost_per_hour")->value,
                 asked.price * static_cast<double>(plans.fleets[i].gpus()), 1e-6);
