@@ -48,8 +48,9 @@ def parts(row, dtype):
     return forward, backward
 
 
-def measure(row, device, dtype):
-    """Microseconds of the whole, of the sum of its kernels, and watts."""
+def measure(row, device):
+    """The measured cells of a row."""
+    dtype = device.dtypes()[0]
     torch.manual_seed(0)
     where = {"device": kernels.WHERE, "dtype": kernels.TORCH[dtype]}
     model = torch.nn.Sequential(*[Block(row["hidden"], row["heads"], **where)
@@ -75,4 +76,5 @@ def measure(row, device, dtype):
     for table, part, times in forward + (backward if training else []):
         calls, _ = kernels.build(table, part, device)
         total += times * device.time(calls)[0]
-    return whole, total, watts
+    return {"latency_us": f"{whole:.5g}", "kernels_us": f"{total:.5g}", "power_w": watts,
+            "kernel_source": "torch"}

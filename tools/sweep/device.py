@@ -6,8 +6,10 @@ import time
 import torch
 
 import nvml
+import power
 
 GRAPH_US = 300  # of work in a graph, at least
+BURST_US, SHORT_BURST_US = 10000, 2000  # of work between readings of power, and between pauses
 
 
 class Device:
@@ -116,6 +118,74 @@ class Device:
         return (statistics.median(times), "graph" if captured else "eager", times,
                 round(statistics.mean(watts), 1) if watts else "")
 
+    def steady(self, calls, duty=1.0, captured=True, settle_s=1.5, seconds=1.2):
+        """Repeats the calls until the board's power is steady, and then for `seconds`. Below a duty
+        of 1, bursts of some milliseconds alternate with pauses, so that the GPU works that share of
+        the time. (microseconds of a call, how it was timed, watts, W of NVML's own mean, watts of
+        the memory, MHz, Celsius, share of the time that the GPU was busy)"""
+        run = lambda: [call() for call in calls]
+        run()
+        once = max(self._events(run, 2), 1.0)
+        burst = BURST_US if duty == 1 else SHORT_BURST_US
+        in_graph = calls * max(1, min(512, int(0.5 * burst / once)))
+        graph = self.graph_of(in_graph) if captured else None
+        each, n = (graph.replay, len(in_graph)) if graph else (run, len(calls))
+        each()
+        inner = max(1, round(burst / max(self._events(each, 1), 1.0)))
+        busy, done, readings, before = 0.0, 0, [], None
+        begun = time.monotonic()
+        while (now := time.monotonic()) < begun + settle_s + seconds:
+            event = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
+            event[0].record()
+            for _ in range(inner):
+                each()
+            event[1].record()
+            # The GPU has a burst in hand while the host reads: the burst before is waited for.
+            last, before = (event, None) if duty < 1 else (before, event)
+            if last is None:
+                continue
+            last[1].synchronize()
+            took = last[0].elapsed_time(last[1]) * 1e3
+            if duty < 1:
+                time.sleep(took * 1e-6 * (1 / duty - 1))
+            if now > begun + settle_s:
+                busy, done = busy + took, done + inner * n
+                readings.append(self._power_reading())
+        torch.cuda.synchronize()
+        steady = power.steady_reading(readings)
+        elapsed = readings[-1][0] - readings[0][0]
+        return (busy / done, "graph" if graph else "eager", *steady,
+                min(1.0, busy * 1e-6 * (1 - 1 / len(readings)) / elapsed))
+
+    def kernels_of(self, call):
+        """Microseconds of the kernels of a call, by their names, as torch's profiler reads them."""
+        kind = torch.profiler.ProfilerActivity
+        call()
+        torch.cuda.synchronize()
+        with torch.profiler.profile(activities=[kind.CUDA, kind.CPU]) as profile:
+            call()
+            torch.cuda.synchronize()
+        spans = {}
+        for event in profile.events():
+            if (event.device_type == torch.autograd.DeviceType.CUDA
+                    and not event.name.startswith(("##", "Torch-Compiled"))):  # annotations
+                spans[event.name] = spans.get(event.name, 0.0) + event.time_range.elapsed_us()
+        return spans
+
+    def _power_reading(self):
+        n = self.nvml
+        return (time.monotonic(), n.energy_j(), n.power_w(), n.memory_w(), n.sm_mhz(), n.celsius())
+
+    def pause(self, seconds=1.5):
+        """power.steady_reading of a GPU that holds a program and runs nothing."""
+        torch.cuda.synchronize()
+        time.sleep(0.8)
+        readings, begun = [], time.monotonic()
+        while time.monotonic() < begun + seconds:
+            readings.append(self._power_reading())
+            time.sleep(0.02)
+        return power.steady_reading(readings)
+
     def bandwidth(self):
         """Bytes a second that a copy of 1 GiB reads and writes."""
         a = torch.empty(2**30, dtype=torch.uint8, device="cuda")
@@ -169,6 +239,16 @@ class Rehearsal:
             calls[-1]()
             times.append((time.perf_counter() - begun) * 1e6)
         return statistics.median(times), "graph" if graph else "eager", times, ""
+
+    def steady(self, calls, duty=1.0, captured=True):
+        return self.time(calls)[0], "graph", "", "", "", "", "", duty
+
+    def kernels_of(self, call):
+        call()
+        return {"cpu": 1.0}
+
+    def pause(self):
+        return "", "", "", "", ""
 
     def bandwidth(self):
         return 0.0

@@ -1,7 +1,10 @@
 """The calls that a row stands for. Needs torch. `build(table, row, device)` gives (calls, source):
 calls that do the same work on other operands, to be timed back to back, and the kernel's name."""
 
+import contextlib
+
 import torch
+import torch.nn.attention
 import torch.nn.functional as F
 
 TORCH = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float32": torch.float32}
@@ -13,6 +16,20 @@ WHERE = "cuda"  # or "cpu", in a rehearsal
 
 def _randn(*shape, dtype="bfloat16", grad=False):
     return torch.randn(*shape, device=WHERE, dtype=TORCH[dtype]).requires_grad_(grad)
+
+
+def _filled(*shape, dtype, data):
+    """A matrix whose bits toggle much or little: what its products draw depends on it."""
+    x = torch.randn(*shape, device=WHERE)
+    if data == "zeros":
+        x = torch.zeros_like(x)
+    elif data == "signs":
+        x = x.sign()
+    elif data == "half":
+        x = x * (torch.rand_like(x) < 0.5)
+    elif data == "tenth":
+        x = x * (torch.rand_like(x) < 0.1)
+    return x.to(TORCH[dtype])
 
 
 def _copies(device, weight_bytes):
@@ -27,17 +44,22 @@ def gemm(row, device):
         fp8 = device.fp8
         most = torch.finfo(fp8).max
         x = _randn(m, k)
+        cast = x.to(fp8)
         weights = [_randn(n, k).to(fp8).t() for _ in range(copies)]
         one = torch.ones((), device=WHERE)
 
         def product(w):
+            if "data" in row:  # the product alone
+                return torch._scaled_mm(cast, w, scale_a=one, scale_b=one,
+                                        out_dtype=torch.bfloat16, use_fast_accum=True)
             scale = x.abs().amax().float() / most
             return torch._scaled_mm((x / scale).to(fp8), w, scale_a=scale, scale_b=one,
                                     out_dtype=torch.bfloat16, use_fast_accum=True)
         return [lambda w=w: product(w) for w in weights], "scaled_mm"
-    x = _randn(m, k, dtype=dtype)
-    return ([lambda w=w: F.linear(x, w) for w in [_randn(n, k, dtype=dtype)
-                                                  for _ in range(copies)]], "linear")
+    data = row.get("data", "normal")
+    x = _filled(m, k, dtype=dtype, data=data)
+    weights = [_filled(n, k, dtype=dtype, data=data) for _ in range(copies)]
+    return [lambda w=w: F.linear(x, w) for w in weights], "linear"
 
 
 def gemm_backward(row, device):
@@ -66,9 +88,31 @@ def _attend(q, k, v, causal):
     return F.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=True)
 
 
+BACKENDS = {"cudnn": "CUDNN_ATTENTION", "flash": "FLASH_ATTENTION"}
+
+
+def _backend(row):
+    """The kernels that torch takes by itself (`pytorch`; FlashAttention-2 in older releases, cuDNN's in
+    newer ones), or those of one backend."""
+    if row["framework"] not in BACKENDS:
+        return contextlib.nullcontext()
+    backend = getattr(torch.nn.attention.SDPBackend, BACKENDS[row["framework"]])
+    return torch.nn.attention.sdpa_kernel(backend)
+
+
+def _sdpa(row):
+    return "sdpa_" + row["framework"] if row["framework"] in BACKENDS else "sdpa"
+
+
 def attention_prefill(row, device):
     q, k, v = _qkv(row, row["isl"], row["isl"])
-    return [lambda: _attend(q, k, v, True)], "sdpa"
+    with _backend(row):
+        _attend(q, k, v, True)  # refuses what the backend cannot do
+
+    def attend():
+        with _backend(row):
+            return _attend(q, k, v, True)
+    return [attend], _sdpa(row)
 
 
 def attention_decode(row, device):
@@ -78,9 +122,11 @@ def attention_decode(row, device):
 
 def attention_backward(row, device):
     q, k, v = _qkv(row, row["isl"], row["isl"], grad=True)
-    out = _attend(q, k, v, True)
+    with _backend(row):
+        out = _attend(q, k, v, True)
     dy = torch.randn_like(out)
-    return [lambda: torch.autograd.grad(out, (q, k, v), dy, retain_graph=True)], "sdpa_backward"
+    return ([lambda: torch.autograd.grad(out, (q, k, v), dy, retain_graph=True)],
+            _sdpa(row) + "_backward")
 
 
 def _forward_of(op, rows, width, dtype, grad):
@@ -148,6 +194,51 @@ def moe(row, device):
         a, b = torch.bmm(x, up).chunk(2, dim=-1)
         return torch.bmm(F.silu(a) * b, down)
     return [layer], "bmm_experts"
+
+
+def grouped_gemm(row, device):
+    """The products of `groups` experts that have as many rows each, in one kernel: forward, or the
+    gradient of the weights. Gradients of the input are forward products of the transposed sizes."""
+    m, n, k, groups = row["m"], row["n"], row["k"], row["groups"]
+    ends = torch.arange(1, groups + 1, device=WHERE, dtype=torch.int32) * (m // groups)
+    x = _randn(m, k)
+    if row["gradient"] == "weight":
+        dy = _randn(m, n)
+        if row["dtype"] == "fp8":
+            raise NotImplementedError("gradients of weights in fp8")
+        return [lambda: torch._grouped_mm(dy.t(), x, ends)], "grouped_mm_wgrad"
+    w = _randn(groups, n, k)
+    if row["dtype"] == "fp8":
+        x8, w8 = x.to(device.fp8), w.to(device.fp8)
+        rows = torch.ones(m, device=WHERE)
+        columns = torch.ones(groups, n, device=WHERE)
+        return [lambda: torch._scaled_grouped_mm(x8, w8.transpose(-2, -1), rows, columns, offs=ends,
+                                                 out_dtype=torch.bfloat16, use_fast_accum=True)
+                ], "scaled_grouped_mm"
+    return [lambda: torch._grouped_mm(x, w.transpose(-2, -1), ends)], "grouped_mm"
+
+
+def expert_activation(row, device):
+    """What stands between the two products of an expert with biases that is not fused: the bias is
+    added, both halves are clamped, and the gate's sigmoid weighs the other half (gpt-oss)."""
+    x = _randn(row["rows"], 2 * row["width"], dtype=row["dtype"], grad=True)
+    bias = _randn(2 * row["width"], dtype=row["dtype"])
+    dy = _randn(row["rows"], row["width"], dtype=row["dtype"])
+
+    def forward():
+        gate, up = (x + bias).chunk(2, dim=-1)
+        gate, up = gate.clamp(max=7.0), up.clamp(min=-7.0, max=7.0)
+        return gate * torch.sigmoid(1.702 * gate) * (up + 1)
+    if row["gradient"] == "none":
+        return [lambda: forward().detach()], "eager"
+    out = forward()
+    return [lambda: torch.autograd.grad(out, (x,), dy, retain_graph=True)], "eager_backward"
+
+
+def launches(row, device):
+    """A kernel of one thread: what the board draws when it is awake."""
+    x = torch.zeros(1, device=WHERE)
+    return [lambda: x.add_(1)], "add_"
 
 
 def build(table, row, device):

@@ -6,6 +6,14 @@ import os
 REASONS = {0x4: "power", 0x8: "hw_slowdown", 0x20: "thermal", 0x40: "thermal", 0x80: "power brake"}
 
 
+class _Field(ctypes.Structure):
+    """nvmlFieldValue_t, for a value that is an unsigned integer."""
+    _fields_ = [("fieldId", ctypes.c_uint), ("scopeId", ctypes.c_uint),
+                ("timestamp", ctypes.c_longlong), ("latencyUsec", ctypes.c_longlong),
+                ("valueType", ctypes.c_uint), ("status", ctypes.c_uint),
+                ("value", ctypes.c_uint), ("_rest", ctypes.c_uint)]
+
+
 class Nvml:
     """The few calls of NVML that the sweep needs, by ctypes; without a handle on other makers'
     machines, and where it cannot be told which of NVML's GPUs torch uses. `uuid`: of the GPU, where
@@ -44,6 +52,24 @@ class Nvml:
     def power_w(self):
         milliwatts = self._uint("nvmlDeviceGetPowerUsage") if self.handle else None
         return None if milliwatts is None else milliwatts / 1000
+
+    def energy_j(self):
+        """Joules of the board since the driver was loaded; the counter moves some times a second."""
+        value = ctypes.c_ulonglong()
+        told = self.handle and self._call("nvmlDeviceGetTotalEnergyConsumption", ctypes.byref(value))
+        return value.value / 1000 if told else None
+
+    def memory_w(self):
+        """Power of the memory alone, NVML's own mean; few boards tell it."""
+        field = _Field(fieldId=185, scopeId=2)  # NVML_FI_DEV_POWER_AVERAGE, NVML_POWER_SCOPE_MEMORY
+        told = self.handle and self._call("nvmlDeviceGetFieldValues", 1, ctypes.byref(field))
+        return field.value / 1000 if told and field.status == 0 else None
+
+    def sm_mhz(self):
+        return self._uint("nvmlDeviceGetClockInfo", 1) if self.handle else None
+
+    def celsius(self):
+        return self._uint("nvmlDeviceGetTemperature", 0) if self.handle else None
 
     def reading(self):
         if not self.handle:

@@ -6,6 +6,7 @@ their own.
 """
 
 import itertools
+import random
 
 COMMON = ["system", "framework", "version", "kernel_source"]
 COLUMNS = {
@@ -28,12 +29,28 @@ COLUMNS = {
     "elementwise": COMMON + ["op", "dtype", "rows", "width", "latency_us", "power_w"],
     "elementwise_backward": COMMON + ["op", "dtype", "rows", "width", "latency_us", "power_w"],
     "optimizer": COMMON + ["op", "state", "parameters", "latency_us", "power_w"],
+    # Products of several experts in one kernel. `gradient` is none (forward) or weight; m counts the
+    # rows of all groups.
+    "grouped_gemm": COMMON + ["dtype", "gradient", "groups", "m", "n", "k", "latency_us", "power_w"],
+    "expert_activation": COMMON + ["dtype", "gradient", "rows", "width", "latency_us", "power_w"],
+    # A kernel that repeats until the board's power is steady. `op` is its table, `shape` what that
+    # table's columns say, `data` what its matrices hold and `duty` the share of the time in which
+    # the GPU is meant to work; `busy` is what it came to.
+    "power": COMMON + ["op", "dtype", "shape", "data", "duty", "latency_us", "power_w", "nvml_w",
+                       "memory_w", "sm_mhz", "celsius", "busy"],
+    "training": COMMON
+    + ["run", "recompute", "layers", "hidden", "inter", "heads", "kv_heads", "vocab", "batch",
+       "tokens", "latency_us", "forward_us", "kernels_us", "products_us", "attention_us",
+       "attention_backward_us", "elementwise_us", "host_us", "power_w", "memory_w", "sm_mhz",
+       "celsius"],
     "composition": COMMON
     + ["mode", "run", "layers", "hidden", "heads", "batch", "tokens"]
     + ["latency_us", "kernels_us", "power_w"],
 }
 # Columns that are measured. They are no part of the identity of a row.
-MEASURED = {"latency_us", "kernels_us", "power_w", "version", "kernel_source", "system"}
+MEASURED = {"latency_us", "forward_us", "kernels_us", "products_us", "attention_us",
+            "attention_backward_us", "elementwise_us", "host_us", "power_w", "nvml_w", "memory_w",
+            "sm_mhz", "celsius", "busy", "version", "kernel_source", "system"}
 
 ELEMENTWISE_OPS = ["add", "silu_mul", "rms_norm", "layer_norm", "softmax", "rotary", "copy",
                    "embedding"]
@@ -85,11 +102,11 @@ HEADS = [(32, 8, 128), (64, 8, 128), (16, 16, 128), (8, 1, 128), (32, 32, 64), (
          (8, 2, 256), (16, 8, 256)]
 
 
-def _attention(table, tokens, batches, dtype, most_tokens, length):
+def _attention(table, tokens, batches, dtype, most_tokens, length, framework="pytorch"):
     for (heads, kv_heads, dim), batch, n in itertools.product(HEADS, batches, tokens):
         if batch * n > most_tokens:
             continue
-        row = {"framework": "pytorch", "attn_dtype": dtype, "kv_dtype": dtype, "batch": batch,
+        row = {"framework": framework, "attn_dtype": dtype, "kv_dtype": dtype, "batch": batch,
                "heads": heads, "kv_heads": kv_heads, "head_dim": dim, "window": 0, length: n}
         if length == "isl":
             row["past"] = 0
@@ -99,11 +116,17 @@ def _attention(table, tokens, batches, dtype, most_tokens, length):
 def attention_prefill_points(dtype):
     tokens = [1, 16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768]
     yield from _attention("attention_prefill", tokens, [1, 4, 16, 64], dtype, 65536, "isl")
+    for backend in ["cudnn", "flash"]:
+        yield from _attention("attention_prefill", [1024, 4096, 16384], [1, 4], dtype, 65536, "isl",
+                              backend)
 
 
 def attention_backward_points(dtype):
     tokens = [256, 512, 1024, 2048, 4096, 8192, 16384]
-    yield from _attention("attention_backward", tokens, [1, 2, 4, 8, 16, 64], dtype, 32768, "isl")
+    yield from _attention("attention_backward", tokens, [1, 4, 16, 64], dtype, 32768, "isl")
+    for backend in ["cudnn", "flash"]:
+        yield from _attention("attention_backward", [1024, 4096, 16384], [1, 4], dtype, 32768, "isl",
+                              backend)
 
 
 def attention_decode_points(dtype):
@@ -134,6 +157,87 @@ def optimizer_points():
                "parameters": parameters}
 
 
+def grouped_gemm_points(dtypes):
+    """Experts of mixtures of 20 to 670 billion parameters on one rank."""
+    experts = [(28672, 4096), (4096, 14336), (1536, 2048), (2048, 768), (4096, 7168), (7168, 2048),
+               (5760, 2880), (2880, 2880), (3072, 3072)]
+    kinds = [("bfloat16", "none"), ("bfloat16", "weight"), ("fp8", "none")]
+    for dtype, gradient in kinds:
+        if dtype not in dtypes:
+            continue
+        products = [(groups, m, n, k) for (n, k), groups, m in itertools.product(
+            experts, [1, 4, 16, 64], [4096, 16384, 65536]) if m * n * k <= 2**42]
+        yield from _rows("grouped_gemm", "dtype", dtype, ["groups", "m", "n", "k"], products,
+                         gradient=gradient)
+
+
+def expert_activation_points(dtype):
+    for gradient in ["none", "input"]:
+        yield from _rows("expert_activation", "dtype", dtype, ["rows", "width"],
+                         itertools.product([4096, 16384, 65536], [768, 2880]), gradient=gradient)
+
+
+def power_points(dtypes):
+    """Kernels that are bound by the arithmetic units, by the memory, by the L2 cache and by
+    nothing; products of matrices whose bits toggle less; bursts, which keep a board below its limit
+    at its full clock."""
+    half = dtypes[0]
+
+    def row(op, dtype, data="normal", duty=1, **shape):
+        return {"framework": "pytorch", "op": op, "dtype": dtype, "data": data, "duty": duty,
+                "shape": ";".join(f"{k}={v}" for k, v in shape.items())}
+    product = lambda m, n, k, dtype=half, **rest: row("gemm", dtype, m=m, n=n, k=k, **rest)
+    attention = lambda op, heads, kv, dim, batch, **length: row(
+        op, half, attn_dtype=half, batch=batch, heads=heads, kv_heads=kv, head_dim=dim, **length)
+    yield row("nothing", "")
+    yield row("launches", "")
+    big = {"m": 8192, "n": 8192, "k": 8192}
+    for data, duty in itertools.product(["normal", "half", "tenth", "signs", "zeros"], [1, 0.1]):
+        yield product(**big, data=data, duty=duty)
+    for dtype, duty in itertools.product(dtypes[1:], [1, 0.1]):
+        yield product(**big, dtype=dtype, duty=duty)
+    for dtype in dtypes[:2]:
+        for m, n, k in [(16384, 28672, 4096), (4096, 4096, 4096), (2048, 2048, 2048),
+                        (1024, 1024, 1024), (8192, 1024, 8192), (1024, 8192, 8192),
+                        (512, 8192, 8192), (256, 8192, 8192), (128, 8192, 8192), (64, 8192, 8192),
+                        (16, 8192, 8192), (1, 8192, 8192), (1, 4096, 4096), (256, 4096, 4096),
+                        (8192, 128, 8192), (4096, 32000, 4096), (16, 128256, 4096),
+                        (256, 1024, 1024)]:
+            yield product(m, n, k, dtype)
+    for m, n, k in [(4096, 4096, 4096), (512, 8192, 8192), (64, 8192, 8192), (1, 8192, 8192)]:
+        yield product(m, n, k, duty=0.1)
+    for tokens in [512, 1024, 2048, 4096, 16384]:
+        yield attention("attention_prefill", 32, 8, 128, max(1, 16384 // tokens), isl=tokens)
+        yield attention("attention_backward", 32, 8, 128, max(1, 16384 // tokens), isl=tokens)
+    yield attention("attention_prefill", 32, 32, 64, 4, isl=4096)
+    yield attention("attention_prefill", 32, 8, 128, 4, isl=4096, duty=0.1)
+    yield attention("attention_backward", 32, 8, 128, 4, isl=4096, duty=0.1)
+    for batch, length in [(1, 16384), (4, 4096), (16, 4096), (64, 1024), (64, 4096), (64, 16384)]:
+        yield attention("attention_decode", 32, 8, 128, batch, kv_len=length)
+    for gradient in ["input", "weight"]:
+        yield row("gemm_backward", half, gradient=gradient, m=8192, n=8192, k=8192)
+        yield row("gemm_backward", half, gradient=gradient, m=4096, n=4096, k=14336)
+    for op, rows in itertools.product(["copy", "add", "rms_norm", "softmax", "silu_mul"],
+                                      [16384, 65536]):
+        yield row("elementwise", half, **{"rows": rows, "width": 8192, "which": op})
+    for op, rows in itertools.product(["copy", "rms_norm"], [64, 1024]):
+        yield row("elementwise", half, **{"rows": rows, "width": 4096, "which": op})
+    yield row("elementwise", half, duty=0.1, **{"rows": 65536, "width": 8192, "which": "copy"})
+
+
+def training_points():
+    """Slices of Llama 3's 8B and of a model of 1B."""
+    eight = {"hidden": 4096, "inter": 14336, "heads": 32, "kv_heads": 8, "vocab": 128256}
+    one = {"hidden": 2048, "inter": 8192, "heads": 32, "kv_heads": 8, "vocab": 128256}
+    runs = [(eight, layers, 1, 8192, recompute) for recompute in ["none", "full"]
+            for layers in [2, 6]]
+    runs += [(eight, 6, 4, 2048, "none"), (one, 4, 2, 8192, "none"), (one, 4, 4, 2048, "none")]
+    for run in ["eager", "compiled"]:
+        for sizes, layers, batch, tokens, recompute in runs:
+            yield {"framework": "pytorch", "run": run, "recompute": recompute, "layers": layers,
+                   **sizes, "batch": batch, "tokens": tokens}
+
+
 def composition_points():
     for mode, run, (batch, tokens) in itertools.product(
             ["inference", "training"], ["eager", "compiled", "graph"],
@@ -146,7 +250,7 @@ def points(dtypes):
     """All rows to measure, by table, in the order of their worth: a sweep that is cut short has
     the most needed ones. `dtypes`: what the GPU multiplies, such as bfloat16, fp8, float32."""
     half = "bfloat16" if "bfloat16" in dtypes else "float16" if "float16" in dtypes else "float32"
-    return {
+    tables = {
         "gemm": list(gemm_points(dtypes)),
         "attention_decode": list(attention_decode_points(half)),
         "attention_prefill": list(attention_prefill_points(half)),
@@ -157,19 +261,32 @@ def points(dtypes):
         "elementwise_backward": list(elementwise_points(half, "elementwise_backward")),
         "optimizer": list(optimizer_points()),
         "moe": list(moe_points(half)),
+        "grouped_gemm": list(grouped_gemm_points(dtypes)),
+        "expert_activation": list(expert_activation_points(half)),
+        "power": list(power_points(dtypes)),
+        "training": list(training_points()),
     }
+    for name in set(tables) - {"power", "training", "composition"}:
+        random.Random(0).shuffle(tables[name])  # a table that is cut short is a sample of it
+    return {name: rows for name, rows in tables.items() if rows}
 
 
 SMALL = {"m": 16, "n": 32, "k": 32, "batch": 2, "heads": 4, "kv_heads": 2, "head_dim": 16,
          "isl": 16, "kv_len": 16, "rows": 16, "width": 64, "parameters": 1000, "hidden": 64,
-         "inter": 64, "topk": 2, "experts": 4, "tokens": 16, "layers": 1}
+         "inter": 64, "topk": 2, "experts": 4, "tokens": 16, "layers": 1, "groups": 2, "vocab": 100}
+
+
+def _small_shape(text):
+    pairs = [pair.split("=") for pair in filter(None, text.split(";"))]
+    return ";".join(f"{name}={SMALL.get(name, value)}" for name, value in pairs)
 
 
 def rehearsal(dtypes):
     """One tiny row of every kind that `points` has: what differs in more than sizes."""
     out = {}
     for table, rows in points(dtypes).items():
-        small = [{c: SMALL.get(c, v) for c, v in row.items()} for row in rows]
+        small = [{c: _small_shape(v) if c == "shape" else SMALL.get(c, v) for c, v in row.items()}
+                 for row in rows]
         small = [{**row, "framework": "rehearsal"} for row in small]
         out[table] = list({key(table, row): row for row in small}.values())
     return out

@@ -12,6 +12,7 @@ import unittest.mock
 import health
 import nvml
 import plan
+import power
 import sweep
 import tables
 
@@ -41,12 +42,34 @@ class Plan(unittest.TestCase):
         for rows in rehearsal.values():
             self.assertEqual({r["framework"] for r in rows}, {"rehearsal"})
             for row in rows:
-                self.assertLessEqual(max(v for v in row.values() if isinstance(v, int)), 1000)
+                self.assertLessEqual(max((v for v in row.values() if isinstance(v, int)), default=0),
+                                     1000)
 
     def test_gemm_columns_are_those_of_the_measured_tables(self):
         self.assertEqual(plan.COLUMNS["gemm"][:9], ["system", "framework", "version",
                                                     "kernel_source", "dtype", "m", "n", "k",
                                                     "latency_us"])
+
+
+class Power(unittest.TestCase):
+    def test_watts_are_those_between_two_changes_of_the_counter(self):
+        # 500 W; the counter moves every 100 ms and is read every 20 ms, NVML's mean lags.
+        readings = [(t / 50, 500 * ((t // 5) / 10), 450.0, 90.0, 1500, 60) for t in range(51)]
+        self.assertEqual(power.steady_reading(readings), (500.0, 450.0, 90.0, 1500, 60))
+
+    def test_without_a_counter_watts_are_nvmls_mean(self):
+        self.assertEqual(power.steady_reading([(0, None, 400.0, None, 1500, None)] * 3),
+                         (400.0, 400.0, "", 1500, ""))
+        self.assertEqual(power.steady_reading([(0,) + (None,) * 5]), ("",) * 5)
+
+    def test_every_row_names_a_table_and_all_its_sizes(self):
+        for row in plan.points(["bfloat16", "fp8", "float32"])["power"]:
+            if row["op"] in ("nothing", "launches"):
+                continue
+            table = {"attention_backward": "attention_prefill"}.get(row["op"], row["op"])
+            missing = (set(plan.COLUMNS[table]) - plan.MEASURED - {"kv_dtype", "window", "past"}
+                       - set(power.sizes(row)))
+            self.assertEqual(missing, set(), row)
 
 
 class Tables(unittest.TestCase):
@@ -213,6 +236,12 @@ class Gpu:
         t = next(self.times, 10.0)
         return t, "graph", [t] * 3, 100.0
 
+    def steady(self, calls, duty=1):
+        return 10.0, "graph", 300.0, 300.0, 90.0, 1980, 50, duty
+
+    def pause(self):
+        return 70.0, 70.0, 30.0, 345, 30
+
     def bandwidth(self):
         return 1e12
 
@@ -235,10 +264,10 @@ class Whole(unittest.TestCase):
                 raise AttributeError(f"this torch has no {row['op']}")
             return [lambda: None], "k"
         kernels = types.SimpleNamespace(build=build)
-        composition = types.SimpleNamespace(measure=lambda row, device, dtype: (3.0, 2.0, 90.0))
+        whole = types.SimpleNamespace(measure=lambda row, device: dict.fromkeys(plan.MEASURED, 1))
         o = sweep.parse(["--system", "g", "--out", self.out, *flags])
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            return sweep.sweep(o, gpu, kernels, composition)
+            return sweep.sweep(o, gpu, kernels, {"composition": whole, "training": whole})
 
     def facts(self):
         with open(os.path.join(self.out, "device.json"), encoding="utf-8") as f:
@@ -287,7 +316,7 @@ class Whole(unittest.TestCase):
         self.assertEqual(self.lines("elementwise"), sum(r["op"] != "rotary" for r in rows))
 
     def test_a_gpu_that_fails_ends_the_sweep(self):
-        self.assertEqual(self.sweep(Gpu(dies_after=4), "--tables", "moe,gemm"), 1)
+        self.assertEqual(self.sweep(Gpu(dies_after=4), "--tables", "gemm,moe"), 1)
         self.assertEqual(self.lines("gemm"), 5)
         self.assertIn("illegal memory access", self.facts()["state"]["problems"][0])
 
