@@ -1,5 +1,5 @@
 # Two small generated sources that say where and from what this tree is built.
-#   data_folder_source   data_folder() of orrery/base/data_folder.h
+#   data_folder_source   data_folder() and own_tables_folder() of orrery/base/data_folder.h
 #   version_source       version_text() of apps/cli/version.h; written again after each commit, so that a commit compiles
 #                        this one file and links the program, and nothing else
 set(data_folder_source ${PROJECT_BINARY_DIR}/generated/data_folder.cc)
@@ -15,6 +15,8 @@ std::filesystem::path data_folder() {
   if (named != nullptr && *named != '\0') return named;
   return std::filesystem::path("@ORRERY_DATA_DIR@").lexically_normal();
 }
+
+std::filesystem::path own_tables_folder() { return "@PROJECT_SOURCE_DIR@/catalog/measured"; }
 
 }  // namespace orrery
 ]=])

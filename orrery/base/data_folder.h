@@ -10,4 +10,8 @@ namespace orrery {
 // the folder exists.
 std::filesystem::path data_folder();
 
+// Tables that were measured for this repository (catalog/measured), a folder for each GPU, in the
+// checkout that this program was built from. Nothing says that the folder exists.
+std::filesystem::path own_tables_folder();
+
 }  // namespace orrery

@@ -15,7 +15,15 @@ constexpr std::string_view kKernelsPath = "power/kernels.yaml";
 }  // namespace
 
 Utilisation utilisation(Seconds compute, Seconds memory, Seconds time) {
-  return {std::min(1.0, compute / time), std::min(1.0, memory / time)};
+  const double traffic = std::min(1.0, memory / time);
+  return {std::min(1.0, compute / time), traffic, traffic};
+}
+
+Utilisation repeated_utilisation(Seconds compute, Seconds memory, Seconds time, Bytes bytes,
+                                 Bytes cache) {
+  Utilisation u = utilisation(compute, memory, time);
+  u.off_chip *= std::clamp(bytes / cache - 1, 0.0, 1.0);
+  return u;
 }
 
 KernelActivity::KernelActivity(const Bundle& bundle) {
@@ -37,7 +45,9 @@ KernelActivity::KernelActivity(const Bundle& bundle) {
           f.add("framework", e.framework, "whose kernels; empty: all frameworks");
           f.add("fixed", e.shares.fixed, "activity of occupied units").range(0, 2).required();
           f.add("compute", e.shares.compute, "activity of full arithmetic").range(0, 4).required();
-          f.add("memory", e.shares.memory, "activity of full bandwidth").range(0, 4).required();
+          f.add("memory", e.shares.memory, "activity of full bandwidth")
+              .range(kMemoryChips, 4)
+              .required();
           f.add("error", e.error, "of single calls").range(0, 2).required();
           f.add("calls", e.calls, "calls that were fitted").range(0, 1e9).required();
           f.read(item);

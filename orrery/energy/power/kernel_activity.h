@@ -1,12 +1,14 @@
 // The activity of a GPU under a kernel: the share of the power between an idle and a full board
 // that the kernel draws.
 //
-//   activity = fixed + compute * (C / t)^x + memory * (M / t)^x
+//   activity = fixed + compute * (C / t)^x + (memory - chips) * (M / t)^x + chips * (O / t)^x
 //
 // t is the time of the call. C is the time of its FLOPs at the data sheet's peak rate and M that of
 // its bytes at the data sheet's bandwidth, so that C / t and M / t are the utilisations of the
-// arithmetic units and of the memory, at most 1. `fixed` is what the compute units draw by being
-// occupied (schedulers, registers, caches).
+// arithmetic units and of the memory, at most 1. O is the part of M that the memory chips serve.
+// All operands of a step come from there (O = M), while those of a call that a measuring loop
+// repeats may stay in the L2 cache. `fixed` is what the compute units draw by being occupied
+// (schedulers, registers, caches).
 //
 // The three constants belong to a kernel class (kernel/families/family.h) of a framework, and to no
 // GPU: the same constants describe H200 and B200 nearly as well as constants of their own. A class
@@ -32,19 +34,33 @@
 
 namespace orrery {
 
+// The activity of the memory chips at their full bandwidth, part of `memory` of every class. HBM2
+// takes about 3.9 pJ a bit (O'Connor et al., "Fine-Grained DRAM", MICRO-50, 2017), which is 0.27 of
+// what an H200 draws above its awake power, and 0.34 of that of a B200. NVML's power of the memory
+// alone on an H100 is 40 W at rest and 185 W at 0.92 of the bandwidth (catalog/measured), 0.25 of
+// what the board draws above its awake power.
+inline constexpr double kMemoryChips = 0.25;
+
 // The utilisations of a call, each between 0 and 1.
 struct Utilisation {
   double compute = 0, memory = 0;
+  double off_chip = 0;  // of the memory chips, at most `memory`
 };
-// REQUIRES `time` > 0.
+// The utilisations of a call whose operands come from memory. REQUIRES `time` > 0.
 Utilisation utilisation(Seconds compute, Seconds memory, Seconds time);
+// The utilisations of a repeated call with `bytes` of operands and results. Those that fit the
+// cache stay there, and those of twice its size do not.
+Utilisation repeated_utilisation(Seconds compute, Seconds memory, Seconds time, Bytes bytes,
+                                 Bytes cache);
 
 struct ActivityShares {
   double fixed = 0, compute = 0, memory = 0;
 
   // Activity that no limit holds down; above 1 where the board must lower its clock.
   double demanded(const Utilisation& u, double exponent) const {
-    return fixed + compute * std::pow(u.compute, exponent) + memory * std::pow(u.memory, exponent);
+    return fixed + compute * std::pow(u.compute, exponent) +
+           (memory - kMemoryChips) * std::pow(u.memory, exponent) +
+           kMemoryChips * std::pow(u.off_chip, exponent);
   }
 };
 

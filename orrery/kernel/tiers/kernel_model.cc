@@ -136,12 +136,18 @@ class SurfaceKernelModel : public KernelModel {
     return by_kind_[kernel_kind(op)];
   }
 
-  // The family that has a surface of this gradient, from a sweep; null: none, or no gradient.
+  // The family that has a surface of this gradient, from a sweep of a GPU of this architecture.
+  // Null: none, or no gradient. Kernels of gradients are written for an architecture: with the
+  // surfaces of an H100 on all GPUs, left-out iterations of A100 are 9.8 % off in the mean, and
+  // 6.9 % with the forward surfaces of the A100.
   const ServedFamily* measured_gradient(const Op& op) const {
     if (!is_backward(op)) return nullptr;
     for (const ServedFamily* m : serving(op)) {
       const ServedClass* c = m->of(op);
-      if (c && c->served.surface && c->served.surface->kernel_class.ends_with("gradient")) return m;
+      if (!c || !c->served.surface || !c->served.surface->kernel_class.ends_with("gradient"))
+        continue;
+      const KernelGpu* relative = c->served.relative;
+      if (!relative || relative->architecture == gpu_.architecture) return m;
     }
     return nullptr;
   }

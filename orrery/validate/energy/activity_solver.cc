@@ -41,7 +41,7 @@ Vector least_non_negative(const Matrix& a, const Vector& b) {
 
 ActivityShares solve_activity(const std::vector<ActivityReading>& readings, double exponent,
                               const ActivityShares& prior, double prior_weight) {
-  const Vector least(0, 0, kLeastMemoryActivity);
+  const Vector least(0, 0, kMemoryChips);
   const Vector centre = Vector(prior.fixed, prior.compute, prior.memory).cwiseMax(least) - least;
   Vector x = centre;
   for (int round = 0; round < kRounds; ++round) {
@@ -49,7 +49,7 @@ ActivityShares solve_activity(const std::vector<ActivityReading>& readings, doub
     Vector b = prior_weight * centre;
     for (const ActivityReading& r : readings) {
       const Vector row(1, std::pow(r.used.compute, exponent), std::pow(r.used.memory, exponent));
-      const double at_least = r.awake + r.span * row.dot(least);
+      const double at_least = r.awake + r.span * kMemoryChips * std::pow(r.used.off_chip, exponent);
       const double demanded = at_least + r.span * row.dot(x);
       const double error = std::log(std::min(demanded, r.regulated) / r.power);
       const bool satisfied = demanded > r.regulated && r.power > kAtLimit * (r.awake + r.span);

@@ -10,12 +10,6 @@ namespace orrery {
 // Share of the limit from which on a reading is that of a board that its limit holds down.
 inline constexpr double kAtLimit = 0.97;
 
-// The least activity of memory at its full bandwidth. HBM2 takes about 3.9 pJ a bit (O'Connor et
-// al., "Fine-Grained DRAM", MICRO-50, 2017), which is 0.27 of what an H200 draws above its awake
-// power, and 0.34 of that of a B200. Without it the readings, in which operands that stay in the L2
-// count as memory traffic, would put attention's memory at a tenth.
-inline constexpr double kLeastMemoryActivity = 0.25;
-
 // A reading of a repeated call, in watts.
 struct ActivityReading {
   Utilisation used;
@@ -27,7 +21,7 @@ struct ActivityReading {
 };
 
 // The least sum of weight * |log(predicted / read)| + `prior_weight` * (distance from `prior`)^2
-// over non-negative constants, that of the memory at least kLeastMemoryActivity.
+// over non-negative constants, that of the memory at least kMemoryChips.
 ActivityShares solve_activity(const std::vector<ActivityReading>& readings, double exponent,
                               const ActivityShares& prior, double prior_weight);
 

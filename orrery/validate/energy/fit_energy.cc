@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 
+#include "orrery/base/data_folder.h"
 #include "orrery/base/error.h"
 #include "orrery/base/quantile.h"
 #include "orrery/validate/energy/activity_solver.h"
@@ -20,7 +22,8 @@ constexpr double kPriorCalls = 20;  // readings that a class's or family's prior
 constexpr double kAwakeQuantile = 0.02;
 constexpr Seconds kLeastTime = microseconds(20);  // calls below it tell nothing of themselves
 constexpr double kShortWeight = 0.3;              // of calls between that and kLongCall
-constexpr std::size_t kEnough = 10;               // left-out calls that tell the error of a class
+constexpr double kSteadyWeight = 20;  // one such reading says what twenty of other sweeps do
+constexpr std::size_t kEnough = 10;   // left-out calls that tell the error of a class
 constexpr std::array kExponents = {0.4, 0.5, 0.6, 0.7, 0.8, 1.0};
 
 double mean_size(const std::vector<double>& errors) {
@@ -34,8 +37,9 @@ double median_of(std::vector<double> values) {
   return quantile(values, 0.5);
 }
 
-// The boards, with the awake power that the rows tell.
-BoardPowers boards_of(const std::vector<const KernelPowerRow*>& rows) {
+// The boards, with the awake power that was read or that the rows tell.
+BoardPowers boards_of(const std::vector<const KernelPowerRow*>& rows,
+                      const std::map<std::string, double>& read) {
   std::map<std::string, std::vector<double>> awake;
   std::vector<double> limits;
   for (const KernelPowerRow* r : rows) {
@@ -46,7 +50,8 @@ BoardPowers boards_of(const std::vector<const KernelPowerRow*>& rows) {
   std::map<std::string, double> boards;
   for (auto& [gpu, shares] : awake) {
     std::sort(shares.begin(), shares.end());
-    boards[gpu] = quantile(shares, kAwakeQuantile);
+    const auto known = read.find(gpu);
+    boards[gpu] = known != read.end() ? known->second : quantile(shares, kAwakeQuantile);
   }
   return {boards, limits.empty() ? 1 : std::min(1.0, median_of(limits))};
 }
@@ -59,7 +64,9 @@ ActivityReading reading_of(const KernelPowerRow& r, const BoardPowers& boards) {
           awake_share * limit,
           limit * (1 - awake_share),
           boards.regulated() * limit,
-          r.time >= kLongCall ? 1 : kShortWeight};
+          r.steady              ? kSteadyWeight
+          : r.time >= kLongCall ? 1
+                                : kShortWeight};
 }
 
 // The fit for one exponent, and the mean absolute error of its long calls.
@@ -89,7 +96,7 @@ std::vector<ActivityReading> fitted_readings(const std::vector<const KernelPower
                                              const BoardPowers& boards) {
   std::vector<ActivityReading> readings;
   for (const KernelPowerRow* r : members) {
-    if (r->left_out || r->time < kLeastTime) continue;
+    if (r->left_out || (r->time < kLeastTime && !r->steady)) continue;
     readings.push_back(reading_of(*r, boards));
   }
   return readings;
@@ -126,7 +133,7 @@ Solution solve(const std::vector<const KernelPowerRow*>& rows, const BoardPowers
                                 static_cast<std::int64_t>(readings.size())};
     std::vector<double> left_out;
     for (const KernelPowerRow* r : members) {
-      if (r->time < kLongCall) continue;
+      if (r->time < kLongCall && !r->steady) continue;
       const double error = log_error(reading_of(*r, boards), entry.shares, exponent);
       if (r->left_out) left_out.push_back(error);
       if (!r->left_out && !key.framework.empty()) sum += std::abs(error), count += 1;
@@ -143,14 +150,24 @@ Solution solve(const std::vector<const KernelPowerRow*>& rows, const BoardPowers
 
 }  // namespace
 
-FittedPower fit_power(const std::vector<KernelPowerRow>& rows, std::string_view without,
+PowerReadings read_power(const std::filesystem::path& dir, const Catalog& catalog,
+                         ValidationReport& report) {
+  PowerReadings readings;
+  readings.rows = read_kernel_power(dir, catalog, report);
+  std::vector<KernelPowerRow> steady =
+      read_steady_power(own_tables_folder(), catalog, report, readings.awake);
+  std::move(steady.begin(), steady.end(), std::back_inserter(readings.rows));
+  return readings;
+}
+
+FittedPower fit_power(const PowerReadings& readings, std::string_view without,
                       double shared_error) {
   std::vector<const KernelPowerRow*> used;
-  for (const KernelPowerRow& r : rows) {
+  for (const KernelPowerRow& r : readings.rows) {
     if (r.gpu != without) used.push_back(&r);
   }
   if (used.empty()) throw InputError("fit: the table kernel_power has no rows");
-  BoardPowers boards = boards_of(used);
+  BoardPowers boards = boards_of(used, readings.awake);
   Solution best;
   double exponent = 0;
   for (const double x : kExponents) {
@@ -163,16 +180,16 @@ FittedPower fit_power(const std::vector<KernelPowerRow>& rows, std::string_view 
 namespace {
 
 // The error of whole classes of a GPU under the constants of the other GPUs, root mean square.
-double error_elsewhere(const std::vector<KernelPowerRow>& rows) {
+double error_elsewhere(const PowerReadings& readings) {
   std::set<std::string> gpus;
-  for (const KernelPowerRow& r : rows) gpus.insert(r.gpu);
+  for (const KernelPowerRow& r : readings.rows) gpus.insert(r.gpu);
   double square = 0, count = 0;
   for (const std::string& gpu : gpus) {
     if (gpus.size() < 2) break;
-    const FittedPower fit = fit_power(rows, gpu, 0);
+    const FittedPower fit = fit_power(readings, gpu, 0);
     std::map<std::string, std::vector<double>> errors;
-    for (const KernelPowerRow& r : rows) {
-      if (r.gpu != gpu || r.time < kLongCall) continue;
+    for (const KernelPowerRow& r : readings.rows) {
+      if (r.gpu != gpu || (r.time < kLongCall && !r.steady)) continue;
       Gpu board;
       board.id = r.gpu, board.power = r.limit;
       errors[std::string(r.family->name()) + " " + r.kernel_class].push_back(
@@ -220,13 +237,15 @@ std::vector<std::pair<std::string, std::string>> fit_energy(const std::filesyste
                                                             const Bundle& bundle) {
   ValidationReport report;
   const Catalog catalog(bundle);
-  const std::vector<KernelPowerRow> rows = read_kernel_power(dir, catalog, report);
-  const double shared = error_elsewhere(rows);
-  const FittedPower fit = fit_power(rows, "", shared);
+  const PowerReadings readings = read_power(dir, catalog, report);
+  const double shared = error_elsewhere(readings);
+  const FittedPower fit = fit_power(readings, "", shared);
+  const auto steady = std::count_if(readings.rows.begin(), readings.rows.end(),
+                                    [](const KernelPowerRow& r) { return r.steady; });
   const std::string recipe = fmt::format(
-      "data/energy/kernel_power.csv.gz, {} rows of which 15 % of the shapes are left "
-      "out, {}",
-      rows.size(), date);
+      "data/energy/kernel_power.csv.gz and catalog/measured, {} and {} rows of which 15 % of the "
+      "shapes are left out, {}",
+      std::ssize(readings.rows) - steady, steady, date);
   std::string boards = fmt::format(
       "# Made by `orrery fit energy`: do not edit. Points of orrery/energy/power/board_power.h.\n"
       "recipe: \"{}\"\nregulated: {:.4f}\nboards:\n",

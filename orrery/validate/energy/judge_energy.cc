@@ -1,8 +1,10 @@
 #include "orrery/validate/energy/judge_energy.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 
@@ -19,6 +21,8 @@ namespace {
 
 constexpr const char* kKernels = "kernel_power";
 constexpr const char* kGpuLeftOut = "kernel_power, GPU left out";
+constexpr const char* kSteady = "steady_power";
+constexpr const char* kSteadyGpuLeftOut = "steady_power, GPU left out";
 constexpr const char* kServices = "llm_energy";
 constexpr const char* kWholeServers = "mlperf";
 
@@ -30,7 +34,9 @@ ValidationRow row_of(const KernelPowerRow& r, const char* table, const KernelAct
   const Estimate<Watts> power = model.during(activity.of(r.family, r.op, r.framework), r.used);
   ValidationRow v;
   v.by = {{"table", table},
-          {"metric", r.time >= kLongCall ? "power of long calls" : "power of short calls"},
+          {"metric", r.steady              ? "power of steady calls"
+                     : r.time >= kLongCall ? "power of long calls"
+                                           : "power of short calls"},
           {"system", r.gpu},
           {"framework", r.framework},
           {"family", std::string(r.family->name())}};
@@ -42,7 +48,7 @@ ValidationRow row_of(const KernelPowerRow& r, const char* table, const KernelAct
   v.origin = power.origin;
   v.what = fmt::format("{} repeated on {} in the measured time, which no scenario states",
                        describe(r.op), r.gpu);
-  v.source = "aiconfigurator";
+  v.source = r.steady ? "orrery" : "aiconfigurator";
   return v;
 }
 
@@ -132,10 +138,11 @@ void judge_services(const std::filesystem::path& dir, const Bundle& bundle,
 
 ValidationReport validate_energy(const std::filesystem::path& dir, const std::string& table,
                                  const Bundle& bundle) {
-  if (!table.empty() && table != kKernels && table != kGpuLeftOut && table != kServices &&
-      table != kWholeServers) {
-    throw InputError(fmt::format("expected the table '{}', '{}', '{}' or '{}', got '{}'", kKernels,
-                                 kGpuLeftOut, kServices, kWholeServers, table));
+  constexpr std::array kTables = {kKernels,          kGpuLeftOut, kSteady,
+                                  kSteadyGpuLeftOut, kServices,   kWholeServers};
+  if (!table.empty() && std::find(kTables.begin(), kTables.end(), table) == kTables.end()) {
+    throw InputError(
+        fmt::format("expected the table '{}', got '{}'", fmt::join(kTables, "', '"), table));
   }
   ValidationReport report;
   report.area = "energy";
@@ -143,7 +150,8 @@ ValidationReport validate_energy(const std::filesystem::path& dir, const std::st
   if (table.empty() || table == kWholeServers) judge_mlperf(dir, bundle, report);
   if (table == kServices || table == kWholeServers) return report;
   const Catalog catalog(bundle);
-  const std::vector<KernelPowerRow> rows = read_kernel_power(dir, catalog, report);
+  const PowerReadings readings = read_power(dir, catalog, report);
+  const std::vector<KernelPowerRow>& rows = readings.rows;
   if (!rows.empty()) report.note = note_of_twins(rows);
   const KernelActivity activity(bundle);
   const BoardPowers boards(bundle);
@@ -151,17 +159,18 @@ ValidationReport validate_energy(const std::filesystem::path& dir, const std::st
   for (const KernelPowerRow& r : rows) gpus.insert(r.gpu);
   for (const std::string& id : gpus) {
     const Gpu gpu = catalog.gpu(id);
-    if (table.empty() || table == kKernels) {
-      for (const KernelPowerRow& r : rows) {
-        if (r.gpu == id && r.left_out)
-          report.rows.push_back(row_of(r, kKernels, activity, boards, gpu));
-      }
-    }
-    if (gpus.size() < 2 || (!table.empty() && table != kGpuLeftOut)) continue;
-    const FittedPower others = fit_power(rows, id, activity.shared_error());
+    const auto asked = [&](const char* name) { return table.empty() || table == name; };
     for (const KernelPowerRow& r : rows) {
-      if (r.gpu == id)
-        report.rows.push_back(row_of(r, kGpuLeftOut, others.activity, others.boards, gpu));
+      const char* name = r.steady ? kSteady : kKernels;
+      if (r.gpu == id && r.left_out && asked(name))
+        report.rows.push_back(row_of(r, name, activity, boards, gpu));
+    }
+    if (gpus.size() < 2 || (!asked(kGpuLeftOut) && !asked(kSteadyGpuLeftOut))) continue;
+    const FittedPower others = fit_power(readings, id, activity.shared_error());
+    for (const KernelPowerRow& r : rows) {
+      const char* name = r.steady ? kSteadyGpuLeftOut : kGpuLeftOut;
+      if (r.gpu == id && asked(name))
+        report.rows.push_back(row_of(r, name, others.activity, others.boards, gpu));
     }
   }
   return report;

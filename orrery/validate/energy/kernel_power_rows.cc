@@ -11,8 +11,7 @@
 
 #include "orrery/base/csv.h"
 #include "orrery/base/error.h"
-#include "orrery/kernel/fit/samples.h"
-#include "orrery/kernel/tables/kernel_tables.h"
+#include "orrery/validate/energy/call_reader.h"
 
 namespace orrery {
 namespace {
@@ -115,9 +114,9 @@ constexpr std::string_view kCommon = "system,framework,version,kernel_source";
 constexpr std::string_view kReading = "latency_us,power_w,limit_w,line";
 
 // The rows of kernel_power as texts of tables of kernel times.
-std::map<std::string, std::string, std::less<>> as_time_tables(
-    const std::filesystem::path& file, std::map<std::string, std::size_t>& refused) {
-  std::map<std::string, std::string, std::less<>> texts;
+TimeTexts as_time_tables(const std::filesystem::path& file,
+                         std::map<std::string, std::size_t>& refused) {
+  TimeTexts texts;
   CsvReader csv(file);
   const int system = csv.column("system"), framework = csv.column("framework"),
             version = csv.column("version"), op = csv.column("op"),
@@ -135,7 +134,7 @@ std::map<std::string, std::string, std::less<>> as_time_tables(
     }
     Cells cells = cells_of(csv.text(shape));
     complete(name, csv.text(dtype), cells);
-    std::string& text = texts[std::string(table->table)];
+    std::string& text = texts[{std::string(table->table), ""}];
     if (text.empty())
       text = fmt::format("{},{},{}\n", kCommon, fmt::join(table->columns, ","), kReading);
     // The name of the kernel decides nothing here, except that it tells convolutions from the
@@ -161,49 +160,11 @@ std::vector<KernelPowerRow> read_kernel_power(const std::filesystem::path& dir,
   std::vector<KernelPowerRow> rows;
   if (!has_table(dir / kFile, report)) return rows;
   std::map<std::string, std::size_t> refused;
-  std::map<std::string, KernelGpu> gpus;
   const auto texts = as_time_tables(dir / kFile, refused);
-  std::size_t there = 0, read = 0;
-  for (const auto& [table, text] : texts)
-    there += static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) - 1;
-  for (const KernelTables* tables : all_kernel_tables()) {
-    for (const std::string& table : tables->tables()) {
-      const auto text = texts.find(table);
-      if (text == texts.end()) continue;
-      CsvReader csv(text->second, kFile);
-      const int system = csv.column("system"), latency = csv.column("latency_us"),
-                power = csv.column("power_w"), limit = csv.column("limit_w"),
-                line = csv.column("line");
-      while (csv.next()) {
-        KernelSample sample;
-        if (!tables->read(csv, table, sample)) continue;
-        ++read;
-        const std::string id(csv.text(system));
-        const auto known = gpus.find(id);
-        const KernelGpu& gpu = known != gpus.end()
-                                   ? known->second
-                                   : gpus.emplace(id, KernelGpu(catalog.gpu(id))).first->second;
-        const KernelPoint point = tables->family().point(sample.op, gpu, true);
-        KernelPowerRow row;
-        row.op = sample.op;
-        row.family = &tables->family();
-        row.kernel_class = sample.kernel_class;
-        row.gpu = gpu.id;
-        row.framework = sample.framework;
-        row.name = fmt::format("kernel_power.csv:{}", csv.text(line));
-        row.time = microseconds(csv.number(latency));
-        row.used = utilisation(point.compute, point.memory, row.time);
-        row.sizes = point.x;
-        row.power = Watts(csv.number(power));
-        row.limit = Watts(csv.number(limit));
-        row.left_out = is_left_out(sample);
-        rows.push_back(std::move(row));
-      }
-    }
-  }
-  if (there > read)
+  const std::size_t unread = CallReader(catalog).read(texts, "kernel_power.csv", false, rows);
+  if (unread > 0)
     refused["the fits of kernel times leave the call out as unsound (orrery/kernel/tables)"] =
-        there - read;
+        unread;
   for (const auto& [why, count] : refused) report.refused.push_back({kFile, why, count});
   return rows;
 }

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ struct KernelPowerRow {
   std::array<double, 4> sizes{};  // coordinates on the surface of its family (KernelPoint::x)
   Watts power, limit;
   bool left_out = false;  // a fit does not see it: 15 % of the shapes, the same on all GPUs
+  bool steady = false;    // read_steady_power read it
 };
 
 // Calls from this time on are judged by themselves, because their readings are mostly their own.
@@ -41,5 +43,14 @@ inline constexpr Seconds kLongCall = microseconds(100);
 // unsound (kernel/tables) and GPUs that the catalog does not know are counted in `report`.
 std::vector<KernelPowerRow> read_kernel_power(const std::filesystem::path& dir,
                                               const Catalog& catalog, ValidationReport& report);
+
+// Readings of the table `power` of sweeps (tools/sweep/power.py), one folder of `dir` for each GPU:
+// a call is repeated until the power is steady, and the reading is the difference of the board's
+// energy counter, so that it holds nothing of what ran before. Calls in bursts and calls on
+// matrices without random numbers are left out. A board's power between kernels, where a sweep has
+// read it, is added to `awake` as a share of its limit, by the id of the GPU.
+std::vector<KernelPowerRow> read_steady_power(const std::filesystem::path& dir,
+                                              const Catalog& catalog, ValidationReport& report,
+                                              std::map<std::string, double>& awake);
 
 }  // namespace orrery

@@ -40,6 +40,18 @@ TEST(Utilisation, IsAtMostOne) {
   EXPECT_EQ(u.memory, 0.25);
 }
 
+TEST(Utilisation, OfRepeatedCallsCountsWhatTheCacheHolds) {
+  const auto off_chip = [](double megabytes) {
+    return repeated_utilisation(seconds(0.5), seconds(0.8), seconds(1), Bytes(megabytes * 1e6),
+                                Bytes(50e6))
+        .off_chip;
+  };
+  EXPECT_EQ(off_chip(40), 0);
+  EXPECT_DOUBLE_EQ(off_chip(75), 0.4);
+  EXPECT_EQ(off_chip(100), 0.8);
+  EXPECT_EQ(utilisation(seconds(0.5), seconds(0.8), seconds(1)).off_chip, 0.8);
+}
+
 TEST(KernelActivity, TakesTheNearestConstants) {
   const KernelActivity a = activity();
   const KernelFamily& gemm = gemm_family();
