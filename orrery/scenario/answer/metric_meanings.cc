@@ -75,8 +75,8 @@ constexpr MetricMeaning kMeanings[] = {
      "mean clock of the multiprocessors while they compute, where a power limit or a clock is "
      "asked for"},
     {"energy", "simulate, train",
-     "energy of all GPUs' boards in the whole run; with energy.scope, in simulate, that of the "
-     "nodes or the data centre"},
+     "energy of all GPUs' boards in the whole run; with energy.scope that of the nodes or the data "
+     "centre"},
     {"energy_per_token", "estimate, simulate, train",
      "energy of all GPUs' boards for one generated token, prompts included; of training for one "
      "token of the batch; with energy.scope that of the nodes or the data centre"},

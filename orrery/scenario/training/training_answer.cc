@@ -344,7 +344,8 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   const std::optional<Estimate<Usd>> hour = price_of_hour(job.plan.devices(), power, plant, p);
   if (hour) p.metrics.push_back(metric("cost_per_hour", "USD", *hour, 1));
   add_run(steps, t, whole, job.plan.devices(), power, hour, p);
-  if (plant && setting_.plant) add_training_plant(*plant, {*power, gpus, 0}, p);
+  if (plant && setting_.plant)
+    add_training_plant(*plant, {{*power, gpus, 0}, setting_.knobs.limit.value_or(*gpu.power)}, p);
   if (steps) p.metrics.push_back(exact_metric("total_flops", "EFLOP", flops * *steps / 1e18));
   std::optional<int> stage;
   if (question_.rank) {

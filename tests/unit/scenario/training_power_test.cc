@@ -55,5 +55,20 @@ TEST(TrainingPower, ARunEmitsItsHoursElectricity) {
   EXPECT_EQ(boards.count("plant_power"), 0u);
 }
 
+// All metrics of energy are those of the scope: the plant's power is the boards' times a factor,
+// and so is every energy.
+TEST(TrainingPower, EveryEnergyIsOfTheScope) {
+  const auto boards = answer_of(", tokens: 10B");
+  for (const char* scope : {"gpu", "node", "facility"}) {
+    const auto m = answer_of(", tokens: 10B", ", energy: {scope: " + std::string(scope) + "}");
+    const double factor =
+        m.count("plant_power") > 0 ? m.at("plant_power") / (8 * m.at("power")) : 1.0;
+    EXPECT_EQ(factor > 1, std::string(scope) != "gpu") << scope;
+    EXPECT_EQ(m.at("power"), boards.at("power")) << scope;
+    for (const char* energy : {"energy", "energy_per_token"})
+      EXPECT_NEAR(m.at(energy), factor * boards.at(energy), 1e-9 * m.at(energy)) << scope;
+  }
+}
+
 }  // namespace
 }  // namespace orrery
