@@ -218,7 +218,7 @@ TEST(PowerLaw, ThePowerOverTimeOfAServiceAddsUpUnderEveryKnob) {
   }
 }
 
-// Of the points that meet an SLO the one found costs no more than any, the full clock among them,
+// The point found costs no more than any that meets the SLO, the full clock among them,
 // and it meets the SLO itself.
 TEST(PowerLaw, TheOptimumCostsNoMoreThanTheFullClockUnderTheSameSlo) {
   for (const char* slo : {"tpot: 9 ms", "tpot: 12 ms", "tpot: 50 ms"}) {
