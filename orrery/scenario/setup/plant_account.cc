@@ -13,6 +13,10 @@ namespace {
 struct PlantKey {
   bool operator==(const PlantKey&) const = default;
 };
+struct PlantNodeKey {
+  std::string gpu, node;
+  bool operator==(const PlantNodeKey&) const = default;
+};
 struct CarbonKey {
   bool operator==(const CarbonKey&) const = default;
 };
@@ -41,24 +45,25 @@ PlantAccount::PlantAccount(Facts& facts, const PlantChoice& choice, const Gpu& g
     : scope_(choice.counted()),
       pue_(choice.pue),
       gpu_(gpu),
-      node_(node_of(facts.catalog(), gpu, node)),
+      node_(facts.latest<NodeType>(PlantNodeKey{gpu.id, node},
+                                   [&] { return node_of(facts.catalog(), gpu, node); })),
       plant_(facts.latest<Plant>(PlantKey{}, [&] { return Plant(facts.bundle()); })) {
   // Pools of one service have the same notes.
   const auto note = [&notes](std::string text) {
     if (std::find(notes.begin(), notes.end(), text) == notes.end())
       notes.push_back(std::move(text));
   };
-  if (scope_ != "gpu" && !(node_.power.idle && node_.power.loaded))
+  if (scope_ != "gpu" && !(node_->power.idle && node_->power.loaded))
     note(fmt::format("power of node {} beyond its GPUs: that of measured servers of its size",
-                     node_.id));
+                     node_->id));
   if (scope_ == "facility" && !pue_)
     note(fmt::format("PUE {:.3g}: the average of data centres; new ones have less (energy.pue)",
                      plant_->pue().value));
   if (choice.carbon.empty()) return;
   const auto carbon =
       facts.latest<CarbonFacts>(CarbonKey{}, [&] { return CarbonFacts(facts.bundle()); });
-  carbon_ = *facts.latest<CarbonIntensity>(IntensityKey{choice.carbon},
-                                           [&] { return carbon->intensity(choice.carbon); });
+  carbon_ = facts.latest<CarbonIntensity>(IntensityKey{choice.carbon},
+                                          [&] { return carbon->intensity(choice.carbon); });
   if (!carbon_->note.empty()) note(carbon_->note);
   if (!choice.embodied) return;
   embodied_ = carbon->embodied_hour(gpu.id);
@@ -69,7 +74,7 @@ PlantAccount::PlantAccount(Facts& facts, const PlantChoice& choice, const Gpu& g
 Estimate<Watts> PlantAccount::at(const std::string& scope, std::optional<double> pue,
                                  const Boards& boards) const {
   if (scope == "gpu") return plant_->of_boards(gpu_, boards);
-  const Estimate<Watts> wall = plant_->at_wall(gpu_, node_, boards);
+  const Estimate<Watts> wall = plant_->at_wall(gpu_, *node_, boards);
   return scope == "node" ? wall : plant_->at_facility(wall, pue);
 }
 

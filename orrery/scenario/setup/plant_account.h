@@ -26,8 +26,9 @@ class PlantAccount {
 
   // The scope that is counted: "gpu", "node" or "facility".
   const std::string& scope() const { return scope_; }
-  bool counts_carbon() const { return carbon_.has_value(); }
-  const std::optional<CarbonIntensity>& carbon() const { return carbon_; }
+  bool counts_carbon() const { return carbon_ != nullptr; }
+  // Null: emissions are not asked for.
+  const CarbonIntensity* carbon() const { return carbon_.get(); }
 
   // Power of these boards with what the scope counts.
   Estimate<Watts> power(const Boards& boards) const;
@@ -48,10 +49,10 @@ class PlantAccount {
 
   std::string scope_;
   std::optional<double> pue_;
-  std::optional<CarbonIntensity> carbon_;
+  std::shared_ptr<const CarbonIntensity> carbon_;
   Grams embodied_;  // of an hour of one board
   Gpu gpu_;
-  NodeType node_;
+  std::shared_ptr<const NodeType> node_;
   std::shared_ptr<const Plant> plant_;
 };
 

@@ -291,9 +291,12 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   if (events) follow_events(parts, k, job, t, p);
   t.optimizer += paging, t.total += paging;
   Estimate<Seconds> whole = iteration_estimate(parts, t, k, job);
-  if (clock.clock.slowdown > 1)
+  if (clock.clock.slowdown > 1) {
     whole.shared = std::hypot(whole.shared,
                               (clock.longer - 1) / (clock.clock.slowdown - 1) * clock.clock.error);
+    if (question_.events)
+      p.notes.push_back("the clock is that of the iteration in closed form; the events run at it");
+  }
   if (setting_.chakra) {
     p.chakra = iteration_traces({iterations, parts, k, job, traits_, paging});
     p.notes.push_back(fmt::format(

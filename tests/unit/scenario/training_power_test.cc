@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "orrery/scenario/runner/runner.h"
@@ -68,6 +69,32 @@ TEST(TrainingPower, EveryEnergyIsOfTheScope) {
     for (const char* energy : {"energy", "energy_per_token"})
       EXPECT_NEAR(m.at(energy), factor * boards.at(energy), 1e-9 * m.at(energy)) << scope;
   }
+}
+
+// A lower clock makes the events longer, by the clock of the closed form, which a note tells.
+TEST(TrainingPower, EventsRunAtTheClockOfTheClosedForm) {
+  const auto point = [](const std::string& knob, const std::string& events) {
+    Runner runner{Bundle()};
+    return runner
+        .run(read_scenario(parse_yaml(
+            "{question: training, model: llama-3-8b, hardware: {gpu: h100-sxm" + knob +
+                "}, training: {gpus: 16, pp: 2, seq: 4096, global_batch: 64, events: " + events +
+                "}}",
+            "test")))
+        .points.front();
+  };
+  const Point full = point("", "true"), slow = point(", clock: 1200 MHz", "true");
+  const Point closed = point(", clock: 1200 MHz", "false");
+  EXPECT_GT(slow.find("iteration_time")->value, full.find("iteration_time")->value);
+  EXPECT_EQ(slow.find("clock")->value, closed.find("clock")->value);
+  const auto told = [](const Point& p) {
+    return std::count_if(p.notes.begin(), p.notes.end(), [](const std::string& note) {
+      return note.find("the events run at it") != std::string::npos;
+    });
+  };
+  EXPECT_EQ(told(slow), 1);
+  EXPECT_EQ(told(closed), 0);
+  EXPECT_EQ(told(full), 0);
 }
 
 }  // namespace
