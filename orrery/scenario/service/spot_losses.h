@@ -2,10 +2,10 @@
 //
 // A machine is a node. An engine is lost as often as its machines are: preemptions_per_day for each
 // node on which it runs, which the price book's entry or cost.preemptions_per_day states. Lost
-// engines are failures (serving/cluster/fleet.h): their requests start again elsewhere, and another
-// machine takes the place after failures.restart, for which it is paid. Engines that share a node
-// are lost one by one, at the same rate each. Pools of different GPUs or layouts have the mean rate
-// of their engines.
+// engines are failures of the fleet: their requests start again elsewhere, and another machine
+// takes the place after failures.restart, for which it is paid. Engines that share a node are lost
+// one by one, at the same rate each. Pools of different GPUs or layouts have the mean rate of their
+// engines.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 #include "orrery/scenario/question/scenario.h"
 #include "orrery/scenario/setup/facts.h"
 #include "orrery/scenario/setup/served_model.h"
-#include "orrery/serving/cluster/fleet.h"
+#include "orrery/serving/cluster/simulation.h"
 
 namespace orrery {
 
