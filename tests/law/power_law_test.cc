@@ -1,16 +1,21 @@
-// Laws of the power of steps: a board never draws more than its limit, idle time costs idle power,
-// and more work in the same time never costs less.
+// Laws of power. Of steps: a board never draws more than its limit, idle time costs idle power, and
+// more work in the same time never costs less. Of whole answers under a limit or a clock: their
+// breakdown adds up to their time and their energy, the optimum that is found costs no more than
+// the full clock, and a lower cap never costs more energy than its power over the longer time.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "orrery/base/error.h"
 #include "orrery/energy/power/clock_power.h"
 #include "orrery/energy/power/step_power.h"
 #include "orrery/hardware/catalog.h"
+#include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
 namespace {
@@ -134,6 +139,136 @@ RC_GTEST_PROP(PowerLaw, TheDataSheetsLimitAndTheBoostClockChangeNothing, ()) {
   const auto same = governed(gpu, {gpu.power, gpu.boost_clock}, work);
   RC_ASSERT(same->time == work.time.value());
   RC_ASSERT(same->power == watts(gpu, "vllm", work));
+}
+
+Answer answer_of(const std::string& question) {
+  static Runner runner{Bundle()};
+  RunOptions options;
+  options.steps = true;
+  return runner.run(read_scenario(parse_yaml(question, "power.yaml")), options);
+}
+
+double value(const Point& p, std::string_view name) {
+  const Metric* m = p.find(name);
+  EXPECT_NE(m, nullptr) << name;
+  return m == nullptr ? 0 : m->value;
+}
+
+double seconds_of(const Point& p, std::string_view phase) {
+  double sum = 0;
+  for (const KernelRow& row : p.kernels)
+    if (row.phase == phase) sum += row.time.value.value();
+  return sum;
+}
+
+// The knobs of the laws below: none, a limit that binds, a lower clock, and both.
+const std::vector<std::string> kKnobs = {"", ", power_limit: 400 W", ", clock: 1200 MHz",
+                                         ", power_limit: 450 W, clock: 1500 MHz"};
+constexpr double kExact = 1e-6;
+
+// The kernels of a decode step and of a prompt's steps are all of its time at the clock that the
+// boards keep, and the energy of all tokens is the power of all boards over the time of the load.
+TEST(PowerLaw, TheBreakdownOfASteadyLoadAddsUpUnderEveryKnob) {
+  for (const std::string& knobs : kKnobs) {
+    const Answer a = answer_of("{model: llama-3.1-8b, hardware: {gpu: h100-sxm" + knobs +
+                               "}, parallel: {tp: 2}, workload: {isl: 1024, batch: 64, osl: 128}}");
+    const Point& p = a.points.front();
+    double shares[2] = {0, 0};
+    for (const KernelRow& row : p.kernels) shares[row.phase == "decode"] += row.share;
+    for (const double sum : shares) EXPECT_NEAR(sum, 1, kExact) << knobs;
+    // The rows are of a step at the mean context, and TPOT is the mean over the contexts.
+    const double tpot = value(p, "tpot") / 1e3;
+    EXPECT_NEAR(seconds_of(p, "decode"), tpot, 1e-3 * tpot) << knobs;
+    // The rows are of one of the steps in which the prompts are computed.
+    const double steps = value(p, "prefill_time") / 1e3 / seconds_of(p, "prefill");
+    EXPECT_NEAR(steps, std::round(steps), kExact * steps) << knobs;
+    const double power = 2 * value(p, "power"), rate = value(p, "output_throughput");
+    EXPECT_NEAR(value(p, "energy_per_token") * rate, power, kExact * power) << knobs;
+    const double request = value(p, "energy_per_request");
+    EXPECT_NEAR(request, 128 * value(p, "energy_per_token"), kExact * request) << knobs;
+  }
+}
+
+TEST(PowerLaw, TheBreakdownOfATrainingRunAddsUpUnderEveryKnob) {
+  for (const std::string& knobs : kKnobs) {
+    const Answer a = answer_of("{model: llama-3-8b, hardware: {gpu: h100-sxm" + knobs +
+                               "}, training: {gpus: 64, zero: 3, tokens: 1e11}}");
+    const Point& p = a.points.front();
+    const double time = value(p, "iteration_time");
+    EXPECT_NEAR(seconds_of(p, "iteration"), time, kExact * time) << knobs;
+    const double joules = value(p, "energy") * 3.6e9, hours = value(p, "gpu_hours");
+    EXPECT_NEAR(joules, value(p, "power") * hours * 3600, kExact * joules) << knobs;
+    EXPECT_NEAR(joules, value(p, "energy_per_token") * 1e11, kExact * joules) << knobs;
+  }
+}
+
+// The power over time of a simulated service makes up the energy of its requests.
+TEST(PowerLaw, ThePowerOverTimeOfAServiceAddsUpUnderEveryKnob) {
+  for (const std::string& knobs : kKnobs) {
+    const Answer a = answer_of("{model: llama-3.1-8b, hardware: {gpu: h100-sxm" + knobs +
+                               "}, load: {requests: 200, rate: 20, isl: 512, osl: 64}}");
+    const Point& p = a.points.front();
+    double sum = 0;
+    for (std::size_t i = 0; i < p.power.power.size(); ++i)
+      sum +=
+          p.power.power[i].value() *
+          std::min(p.power.window, p.power.end - p.power.window * static_cast<double>(i)).value();
+    EXPECT_NEAR(sum, value(p, "energy") * 1e3, kExact * sum) << knobs;
+    EXPECT_NEAR(sum, value(p, "energy_per_request") * 200, kExact * sum) << knobs;
+  }
+}
+
+// The point found costs no more than any that meets the SLO, the full clock among them,
+// and it meets the SLO itself.
+TEST(PowerLaw, TheOptimumCostsNoMoreThanTheFullClockUnderTheSameSlo) {
+  for (const char* slo : {"tpot: 9 ms", "tpot: 12 ms", "tpot: 50 ms"}) {
+    const Answer a = answer_of(
+        std::string("{model: llama-3.1-8b, hardware: {gpu: h100-sxm, clock: [600 MHz, 900 MHz, "
+                    "1200 MHz, 1500 MHz, 1980 MHz]}, objective: energy, slo: {") +
+        slo + "}, load: {requests: 300, rate: 12, isl: 512, osl: 64}}");
+    ASSERT_EQ(a.points.size(), 5u);
+    const Point& full = a.points.back();
+    ASSERT_TRUE(full.meets_slo.value()) << slo;
+    ASSERT_TRUE(a.optimum.has_value()) << slo;
+    const Point& best = a.points[a.optimum->point];
+    EXPECT_TRUE(best.meets_slo.value()) << slo;
+    EXPECT_EQ(a.optimum->value, value(best, "energy_per_token"));
+    for (const Point& p : a.points) {
+      if (!p.meets_slo.value()) continue;
+      EXPECT_LE(value(best, "energy_per_token"), value(p, "energy_per_token")) << slo;
+    }
+  }
+}
+
+// A board under a lower cap draws no more for longer: the energy of a token grows at most as its
+// time, and is at most the cap over that time. It is no less than the board awake for the time.
+TEST(PowerLaw, ALowerCapCostsNoMoreThanItsPowerOverTheLongerTime) {
+  for (const char* load : {"batch: 1, isl: 2048, osl: 128", "batch: 64, isl: 1024, osl: 128",
+                           "batch: 128, isl: 256, osl: 256", "batch: 8, isl: 8192, osl: 2"}) {
+    for (const auto& [gpu, full] : {std::pair{"h100-sxm", 700}, {"a100-80g-sxm", 400}}) {
+      const double awake = constants().board(gpu).awake * full;
+      double before_energy = 0, before_rate = 0;
+      for (const double share : {1.0, 0.85, 0.7, 0.6, 0.5}) {
+        const double cap = share * full;
+        const Answer a =
+            answer_of(std::string("{model: llama-3.1-8b, hardware: {gpu: ") + gpu +
+                      ", power_limit: " + std::to_string(cap) + " W}, workload: {" + load + "}}");
+        const Point& p = a.points.front();
+        const double energy = value(p, "energy_per_token"), rate = value(p, "output_throughput");
+        EXPECT_LE(energy, cap / rate * (1 + kExact)) << gpu << " " << load << " at " << cap;
+        EXPECT_GE(energy, awake / rate * (1 - 1e-3)) << gpu << " " << load << " at " << cap;
+        if (before_rate > 0) {
+          EXPECT_LE(rate, before_rate * (1 + kExact)) << gpu << " " << load << " at " << cap;
+          EXPECT_LE(energy, before_energy * (before_rate / rate) * (1 + kExact))
+              << gpu << " " << load << " at " << cap;
+          // Nor more than the faster board, which waits awake for the rest of the time.
+          EXPECT_LE(energy, (before_energy + awake * (1 / rate - 1 / before_rate)) * (1 + kExact))
+              << gpu << " " << load << " at " << cap;
+        }
+        before_energy = energy, before_rate = rate;
+      }
+    }
+  }
 }
 
 }  // namespace

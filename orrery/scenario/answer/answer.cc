@@ -40,9 +40,15 @@ Metric exact_metric(std::string name, std::string unit, double value) {
 
 Metric power_metric(const Estimate<Watts>& power, Watts limit) {
   Metric m = metric("power", "W", power, 1);
-  const double most = std::max(limit.value(), m.value);
-  m.high50 = std::min(m.high50, most), m.high90 = std::min(m.high90, most);
+  end_at(m, {limit, 0, 0, Origin::kExact});
   return m;
+}
+
+void end_at(Metric& power, const Estimate<Watts>& most) {
+  const auto end = [&](double& bound, double p) {
+    bound = std::min(bound, std::max(power.value, most.quantile(p).value()));
+  };
+  end(power.high50, 0.75), end(power.high90, 0.95);
 }
 
 Estimate<Joules> energy_of(const Estimate<Watts>& power, const Estimate<Seconds>& time) {

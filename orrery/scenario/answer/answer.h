@@ -40,6 +40,8 @@ Metric rate_metric(std::string name, std::string unit, double amount,
                    const Estimate<Seconds>& time);
 // The power of a GPU's board, in W. Its interval ends at the board's limit.
 Metric power_metric(const Estimate<Watts>& power, Watts limit);
+// Ends the interval of a power, in W, where that of the most that can be drawn ends.
+void end_at(Metric& power, const Estimate<Watts>& most);
 // The energy of that power during a time, both uncertain.
 Estimate<Joules> energy_of(const Estimate<Watts>& power, const Estimate<Seconds>& time);
 // Adds a relative error, one standard deviation of the logarithm, to both intervals in quadrature.

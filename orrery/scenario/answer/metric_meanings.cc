@@ -75,8 +75,8 @@ constexpr MetricMeaning kMeanings[] = {
      "mean clock of the multiprocessors while they compute, where a power limit or a clock is "
      "asked for"},
     {"energy", "simulate, train",
-     "energy of all GPUs' boards in the whole run; with energy.scope, in simulate, that of the "
-     "nodes or the data centre"},
+     "energy of all GPUs' boards in the whole run; with energy.scope that of the nodes or the data "
+     "centre"},
     {"energy_per_token", "estimate, simulate, train",
      "energy of all GPUs' boards for one generated token, prompts included; of training for one "
      "token of the batch; with energy.scope that of the nodes or the data centre"},
@@ -248,6 +248,12 @@ constexpr MetricMeaning kMeanings[] = {
      "bus bandwidth: algbw times the bytes that the busiest link sends for each byte (nccl-tests)"},
     {"bound", kNetworkVerb, "lower bound of the time on these links"},
     {"sms", kNetworkVerb, "number of multiprocessors that the collective occupies"},
+    {"link_energy", kNetworkVerb,
+     "energy of the links of all GPUs of the group in one call, as far as sources state it; a part "
+     "of what boards and nodes draw"},
+    {"bit_energy_inside", kNetworkVerb, "energy of a bit on its way to another GPU of the node"},
+    {"bit_energy_between", kNetworkVerb,
+     "energy of a bit on its way to another node, over one leaf switch"},
     {"compute_slowdown", kNetworkVerb,
      "factor on the time of computation that overlaps with the collective"},
     {"sent_inside", kNetworkVerb, "bytes that a rank sends within its node"},

@@ -13,6 +13,7 @@
 #include "orrery/network/collectives/overlap.h"
 #include "orrery/scenario/bounds/physical_bounds.h"
 #include "orrery/scenario/collective/flow_answer.h"
+#include "orrery/scenario/collective/link_energy_metrics.h"
 #include "orrery/scenario/collective/node_runs.h"
 
 namespace orrery {
@@ -32,11 +33,18 @@ void add_time(Point& p, const Estimate<Seconds>& time, double bytes, BytesPerSec
 }
 
 struct AskedCollective {
+  Facts& facts;
   const CollectiveQuestion& question;
   const std::vector<Cluster>& kinds;  // one, or one for each kind of nodes of a mixed group
   const NetworkModel& network;
   int ranks;
   const Cluster& cluster() const { return kinds.front(); }
+  GroupLink link() const { return cluster().link(ranks, question.stride); }
+
+  // Where nodes differ, nothing is said of the energy of their links.
+  void add_energy(const WireBytes& wires, Point& p) const {
+    if (kinds.size() == 1) add_link_energy(facts, cluster(), link(), wires, p);
+  }
 };
 
 // The slowdown of computation that overlaps with the kernels of the collective, on the GPU with the
@@ -77,6 +85,7 @@ ForcedChoice forced_by(const CollectiveQuestion& q) {
 // A reduce-scatter and an all-gather of the node's share around an all-reduce between the nodes.
 struct Hierarchy {
   Estimate<Seconds> time;
+  WireBytes wires;
   std::string note;
 };
 Hierarchy hierarchical(const AskedCollective& a, Bytes bytes, const Bundle& bundle) {
@@ -106,10 +115,12 @@ Hierarchy hierarchical(const AskedCollective& a, Bytes bytes, const Bundle& bund
                         to_text(t.time.value));
   }
   note.pop_back();
-  return {sum.total(), note};
+  // Each node scatters and gathers by a ring, and the nodes reduce each share by one.
+  const double share = link.ranks_per_node - 1.0, nodes = link.nodes;
+  return {sum.total(), {bytes * (2 * share * nodes), bytes * (2 * (nodes - 1))}, note};
 }
 
-void add_collective(const AskedCollective& a, std::int64_t size, const Bundle& bundle, Point& p) {
+void add_collective(const AskedCollective& a, std::int64_t size, Point& p) {
   const CollectiveQuestion& q = a.question;
   const bool uneven = q.kind == "all-to-all";  // all-to-all(v): as slow as its heaviest rank
   if (!uneven && q.exchange.imbalance != 1) {
@@ -122,11 +133,12 @@ void add_collective(const AskedCollective& a, std::int64_t size, const Bundle& b
   p.at["bytes"] = size;
   const double bytes = static_cast<double>(size);
   if (q.algorithm == kHierarchicalAllReduce) {
-    const Hierarchy h = hierarchical(a, c.bytes, bundle);
+    const Hierarchy h = hierarchical(a, c.bytes, a.facts.bundle());
     p.at["algorithm"] = q.algorithm;
     p.at["protocol"] = "";
     add_time(p, h.time, bytes, c.bytes * (2 * (a.ranks - 1.0) / a.ranks) / h.time.value);
     p.metrics.push_back(exact_metric("bound", "us", a.network.bound(c).value() / kUs));
+    a.add_energy(h.wires, p);
     p.notes.push_back(h.note);
     p.notes.push_back(a.network.provenance(c));
     return;
@@ -140,6 +152,11 @@ void add_collective(const AskedCollective& a, std::int64_t size, const Bundle& b
   add_time(p, t.time, bytes, t.bus_bandwidth / heaviest);
   p.metrics.push_back(exact_metric("bound", "us", a.network.bound(c, forced).value() / kUs));
   add_overlap(p, a, [&](const Gpu& gpu) { return library_sms(gpu, choice.nvls_kernel); });
+  // All ranks together send what they have, however uneven it is.
+  const Collective even{c.kind, c.group, c.ranks, c.bytes * (1 / heaviest)};
+  CollectiveTime mean = t;
+  mean.port_time *= 1 / heaviest;
+  a.add_energy(wire_bytes(even, a.link(), choice, mean), p);
   p.limit = choice.reason;
   p.notes.push_back(a.network.provenance(c));
 }
@@ -161,6 +178,7 @@ void add_exchange(const AskedCollective& a, std::int64_t tokens, Point& p) {
   p.metrics.push_back(exact_metric("sent_inside", "MB", bytes.inside.value() / 1e6));
   p.metrics.push_back(exact_metric("sent_between", "MB", bytes.between.value() / 1e6));
   if (!x.low_latency) add_overlap(p, a, [&](const Gpu&) { return x.sms; });
+  a.add_energy({bytes.inside * a.ranks, bytes.between * a.ranks}, p);
   p.notes.push_back(a.network.provenance(
       {Collective::Kind::kAllToAll, Collective::Group::kData, a.ranks, Bytes(1)}));
 }
@@ -260,14 +278,14 @@ std::vector<Point> answer_collective(Facts& facts, const CollectiveQuestion& q,
       CollectiveGroupKey{hardware.gpu, hardware.node, q.nodes,
                          q.gpus.value_or(kUsualCollectiveRanks), q.stride, q.stack, q.nccl_version},
       [&] { return collective_group(q, hardware, facts); });
-  const AskedCollective asked{q, group->kinds, *group->network, group->ranks};
+  const AskedCollective asked{facts, q, group->kinds, *group->network, group->ranks};
   Point p;
   p.at = {
       {"collective", q.kind}, {"gpu", group->gpus}, {"node", group->nodes}, {"gpus", group->ranks}};
   if (q.is_exchange()) {
     add_exchange(asked, q.tokens, p);
   } else {
-    add_collective(asked, q.bytes, facts.bundle(), p);
+    add_collective(asked, q.bytes, p);
   }
   if (!hardware.node.empty()) {
     if (auto note = note_of_ports(asked)) p.notes.push_back(*std::move(note));

@@ -240,7 +240,7 @@ void declare(Fields& f, ScenarioValues& s) {
       "sweep", Field::Type::kGroup, [](const Node& n) { n.fail("a sweep within a sweep"); },
       nothing, "swept keys in the shape of a scenario, each with the list of its values");
   declare_shared(f, s);
-  declare(f, s.service);
+  declare(f, s.service, s.scenario.cost);
   declare_collective(f, s);
   declare_kernel(f, s);
   declare_training(f, s);
@@ -274,8 +274,9 @@ const std::vector<std::string>& steady_keys() {
 const std::vector<std::string>& service_groups() {
   static const std::vector<std::string> groups = [] {
     ServiceQuestion service;
+    const CostChoice cost;
     Fields fields;
-    declare(fields, service);
+    declare(fields, service, cost);
     std::vector<std::string> names;
     for (const Field& f : fields.all()) names.push_back(f.name());
     return names;
@@ -302,7 +303,7 @@ nlohmann::ordered_json to_json(const Scenario& scenario) {
   declare_shared(fields, keys);
   const bool planned = scenario.if_asked<PlanQuestion>() != nullptr;
   const bool loaded = planned || scenario.if_asked<ServiceQuestion>() != nullptr;
-  if (loaded) declare(fields, keys.service);
+  if (loaded) declare(fields, keys.service, keys.scenario.cost);
   if (scenario.if_asked<CollectiveQuestion>()) declare_collective(fields, keys);
   if (scenario.if_asked<KernelQuestion>()) declare_kernel(fields, keys);
   if (scenario.if_asked<TrainingQuestion>()) declare_training(fields, keys);

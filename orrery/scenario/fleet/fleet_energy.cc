@@ -123,6 +123,7 @@ class PoolBoards {
 
 PoolEnergy& PoolEnergy::operator+=(const PoolEnergy& more) {
   boards += more.boards, plant += more.plant, gpu_time += more.gpu_time;
+  most_gpus = std::max(most_gpus, more.most_gpus);
   cycles += more.cycles, governed += more.governed;
   return *this;
 }
@@ -173,8 +174,9 @@ FleetEnergy fleet_energy(const StepPowerConstants& constants, const std::vector<
       if (w.present <= 0) continue;
       const Seconds length = fleet.length(i);
       const PoolEnergy one = boards.energy(w);
-      PoolEnergy part{one.boards * gpus, one.plant * gpus, one.gpu_time * gpus, one.cycles * gpus,
-                      one.governed * gpus};
+      PoolEnergy part{one.boards * gpus,   one.plant * gpus,
+                      one.gpu_time * gpus, one.gpu_time * gpus / length,
+                      one.cycles * gpus,   one.governed * gpus};
       if (pool.account) part.plant = pool.account->power(part.boards_over(length)).value * length;
       sum += part;
       fleet.series[i] += part.plant / length;

@@ -34,6 +34,7 @@ struct PoweredPool {
 struct PoolEnergy {
   Joules boards, plant;  // plant: in the scope of the account
   Seconds gpu_time;      // sum over its GPUs of the time in which they were present
+  double most_gpus = 0;  // of its GPUs that were present in one window, on average over the window
   // Under a power limit or a clock: the clocks summed over the time of busy GPUs, and this time.
   double cycles = 0;
   Seconds governed;

@@ -104,7 +104,22 @@ ServicePower::Errors ServicePower::errors_at(Watts board) const {
   return e;
 }
 
-void ServicePower::widen(std::vector<Metric>& metrics) const {
+Estimate<Watts> ServicePower::most_power(const FleetEnergy& energy) const {
+  Estimate<Watts> most;
+  Watts beyond;  // deviations of the pools, which share their errors
+  for (std::size_t p = 0; p < pools_.size(); ++p) {
+    const PoweredPool& pool = pools_[p];
+    const Watts limit = pool.served->knobs.limit.value_or(*pool.served->deployment.gpu.power);
+    const double gpus = energy.pools[p].most_gpus;
+    const Estimate<Watts> own = pool.account ? pool.account->most_power(gpus, limit)
+                                             : Estimate<Watts>{limit * gpus, 0, 0, Origin::kExact};
+    most.value += own.value, beyond += own.value * own.sigma();
+  }
+  most.shared = most.value > Watts(0) ? beyond / most.value : 0;
+  return most;
+}
+
+void ServicePower::widen(const FleetEnergy& energy, std::vector<Metric>& metrics) const {
   const auto named = [&](std::string_view name) {
     const auto at = std::find_if(metrics.begin(), metrics.end(),
                                  [&](const Metric& m) { return m.name == name; });
@@ -112,19 +127,21 @@ void ServicePower::widen(std::vector<Metric>& metrics) const {
   };
   if (named("power") <= 0) return;
   const Errors e = errors_at(Watts(named("power")));
+  const Estimate<Watts> most = most_power(energy);
   const double hour = named("carbon_per_hour");
   const double operational = hour > 0 ? 1 - named("embodied_carbon_per_hour") / hour : 0;
   for (Metric& m : metrics) {
     if (m.name == "power") {
       m.origin = std::max(m.origin, e.board_origin);
       orrery::widen(m, e.board);
-      for (double* high : {&m.high50, &m.high90}) *high = std::min(*high, e.most.value());
+      end_at(m, {e.most, 0, 0, Origin::kExact});
       continue;
     }
     const bool emitted = m.name.starts_with("carbon") || m.name.starts_with("deferred_carbon");
     if (!emitted && !m.name.starts_with("plant_power") && !m.name.starts_with("energy")) continue;
     m.origin = std::max(m.origin, e.plant_origin);
     orrery::widen(m, emitted ? e.plant * operational : e.plant);
+    if (m.name.starts_with("plant_power")) end_at(m, most);
   }
 }
 

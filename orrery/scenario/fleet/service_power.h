@@ -38,8 +38,9 @@ class ServicePower {
   // `metrics`, and where emissions are asked for `carbon` and its kin.
   void add_metrics(const SimulationResult& result, const FleetEnergy& energy,
                    std::vector<Metric>& metrics) const;
-  // Gives the intervals of these metrics the error of the power, and its origin.
-  void widen(std::vector<Metric>& metrics) const;
+  // Gives the intervals of these metrics the error of the power, and its origin. Those of powers
+  // end where all boards draw their limits, and what the scope counts besides them its most.
+  void widen(const FleetEnergy& energy, std::vector<Metric>& metrics) const;
   // Adds what is to be known about the windows and about the best hours of a series.
   void note(const FleetEnergy& energy, std::vector<std::string>& notes) const;
 
@@ -53,6 +54,8 @@ class ServicePower {
   };
   // The largest over the pools. `board`: mean power of a board.
   Errors errors_at(Watts board) const;
+  // The most that the plant can draw with the boards that were present.
+  Estimate<Watts> most_power(const FleetEnergy& energy) const;
 
   const StepPowerConstants* constants_ = nullptr;
   std::vector<PoweredPool> pools_;

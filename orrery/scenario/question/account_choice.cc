@@ -24,6 +24,10 @@ void declare(Fields& f, CostChoice& c) {
         "file of prices that takes the place of the bundled ones (docs/cost.md)")
       .verbatim()
       .needs(kTier, looked_up);
+  f.add("preemptions_per_day", c.preemptions_per_day,
+        "how often a spot machine is taken away, in a day; default: as the price book's entry says")
+      .range(0, 1e4)
+      .needs("cost.price or cost.tier spot", [&c] { return c.price || c.tier == kSpotTier; });
 }
 
 void declare(Fields& f, PlantChoice& p, const CostChoice& cost) {

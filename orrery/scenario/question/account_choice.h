@@ -11,18 +11,26 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "orrery/base/fields.h"
 
 namespace orrery {
+
+// The tier of machines that may be taken away.
+inline constexpr std::string_view kSpotTier = "spot";
 
 struct CostChoice {
   std::optional<double> price;  // USD
   std::string tier;             // of price_tier_names(); empty: none is looked up
   std::string provider;         // empty: all
   std::string price_book;       // path; empty: catalog/prices
+  // How often a machine is taken away; absent: as the price book's entry says.
+  std::optional<double> preemptions_per_day;
 
   bool asked() const { return price || !tier.empty(); }
+  // Whether machines may be taken away.
+  bool may_lose() const { return tier == kSpotTier || preemptions_per_day; }
 };
 
 void declare(Fields& fields, CostChoice& cost);

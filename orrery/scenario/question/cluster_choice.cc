@@ -80,7 +80,7 @@ PoolChoice PoolChoice::parse(std::string_view text) {
   return p;
 }
 
-void declare(Fields& f, ClusterChoice& c) {
+void declare(Fields& f, ClusterChoice& c, const CostChoice& cost) {
   f.group(
       "cluster",
       [&](Fields& g) {
@@ -180,8 +180,11 @@ void declare(Fields& f, ClusterChoice& c) {
         g.add("mean_time", c.failures.mean_time,
               "mean time between failures of a replica; 0 s: no failures");
         g.add("restart", c.failures.restart, "time until a failed replica works again")
-            .needs("failures.mean_time or failures.at",
-                   [&c] { return c.failures.mean_time > Seconds(0) || !c.failures.at.empty(); });
+            .needs("failures.mean_time, failures.at, cost.tier spot or cost.preemptions_per_day",
+                   [&c, &cost] {
+                     return c.failures.mean_time > Seconds(0) || !c.failures.at.empty() ||
+                            cost.may_lose();
+                   });
         g.add("at", c.failures.at,
               "times at which replicas fail: the first value for the first replica, and so on")
             .unit("s")

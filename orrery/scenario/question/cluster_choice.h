@@ -20,6 +20,7 @@
 
 #include "orrery/base/fields.h"
 #include "orrery/base/units.h"
+#include "orrery/scenario/question/account_choice.h"
 
 namespace orrery {
 
@@ -63,7 +64,8 @@ struct ClusterChoice {
   } failures;
 };
 
-// The groups `cluster`, `disaggregation`, `autoscale` and `failures`.
-void declare(Fields& fields, ClusterChoice& cluster);
+// The groups `cluster`, `disaggregation`, `autoscale` and `failures`. `cost`: whose spot machines
+// are taken away.
+void declare(Fields& fields, ClusterChoice& cluster, const CostChoice& cost);
 
 }  // namespace orrery

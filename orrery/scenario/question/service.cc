@@ -107,7 +107,7 @@ Field& add_rate(Fields& f, std::string name, double& value, std::string doc) {
 
 }  // namespace
 
-void declare(Fields& f, ServiceQuestion& s) {
+void declare(Fields& f, ServiceQuestion& s, const CostChoice& cost) {
   f.group(
       "load",
       [&](Fields& g) {
@@ -208,7 +208,7 @@ void declare(Fields& f, ServiceQuestion& s) {
             .range(1, 10000);
       },
       "load: the requests that are sent to the service");
-  declare(f, s.cluster);
+  declare(f, s.cluster, cost);
   f.group(
       "slo",
       [&](Fields& g) {

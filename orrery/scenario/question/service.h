@@ -51,8 +51,8 @@ struct ServiceQuestion {
   std::int64_t sent() const { return requests.value_or(trace.empty() ? 1000 : 0); }
 };
 
-// The groups `load`, `slo` and those of cluster_choice.h and techniques.h.
-void declare(Fields& fields, ServiceQuestion& service);
+// The groups `load`, `slo` and those of cluster_choice.h and techniques.h. `cost`: of the scenario.
+void declare(Fields& fields, ServiceQuestion& service, const CostChoice& cost);
 
 // The load of a service at `rate`. Adds the parts of a trace that were left out to `notes`. `rated`
 // is set to whether the rate determines the arrivals; it does not if all requests arrive at once,

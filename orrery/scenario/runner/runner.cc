@@ -112,6 +112,9 @@ void account_for(Facts& facts, const GpuPrice& price, const Gpu& gpu, const std:
 // After an exception the point has the parts that were known.
 void answer_point(Facts& facts, const Scenario& s, const RunOptions& options,
                   std::vector<Point>& points) {
+  if (s.if_asked<SteadyQuestion>() && s.cost.preemptions_per_day)
+    throw InputError(
+        "cost.preemptions_per_day: a steady state has no losses; simulate and train count them");
   if (s.if_asked<SteadyQuestion>() || s.if_asked<ServiceQuestion>())
     return answer_serving(facts, s, options, points.front());
   if (const auto* q = s.if_asked<CollectiveQuestion>()) {

@@ -314,7 +314,7 @@ void answer_service(const SimulatedService& simulated, const RunOptions& options
   }
   if (use.power.known() && result.end > SimTime{}) {
     const FleetEnergy energy = use.power.energy(result);
-    use.power.widen(metrics);
+    use.power.widen(energy, metrics);
     use.power.note(energy, point.notes);
     if (options.steps) point.power = {energy.window, energy.end, energy.series};
   }

@@ -1,6 +1,4 @@
 #include "orrery/scenario/service/service_points.h"
-#include "orrery/scenario/setup/gpu_price.h"
-#include "orrery/scenario/setup/kernel_origins.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -21,6 +19,9 @@
 #include "orrery/scenario/service/service_rate.h"
 #include "orrery/scenario/service/service_repeat.h"
 #include "orrery/scenario/service/service_techniques.h"
+#include "orrery/scenario/service/spot_losses.h"
+#include "orrery/scenario/setup/gpu_price.h"
+#include "orrery/scenario/setup/kernel_origins.h"
 #include "orrery/serving/requests/arrivals.h"
 #include "orrery/serving/schedulers/scheduler_kinds.h"
 #include "orrery/serving/steps/step_clock.h"
@@ -186,6 +187,7 @@ ServiceQuestion simulate_case(Facts& facts, const ServiceCase& c, const RunOptio
              clocks_of(c.pools, true, plain_clock(steps))};
     std::vector<std::string> known;  // the notes of the service itself
     add_pools(facts, c.scenario, {c.served, c.techniques, c.pools}, true, plain->config, known);
+    plain->config.failures = c.config.failures;
   }
   const Origin origin = step_origin(steps, c.config);
   double rate = service.rate;
@@ -292,6 +294,9 @@ void answer_services(Facts& facts, const Scenario& asked, const RunOptions& opti
                    pools.back().config.replicas * pools.back().served->plan.devices();
   }
   add_pools(facts, s, {*served, techniques, pools}, false, config, p.notes);
+  std::vector<SpotEngines> engines = {{served.get(), config.replicas}};
+  for (const ServedPool& pool : pools) engines.push_back({pool.served.get(), pool.config.replicas});
+  count_spot_losses(facts, s, engines, config.failures, p.notes);
   const ServiceQuestion simulated =
       simulate_case(facts, {s, service, *served, pools, techniques, config}, options, p);
   note_origins(facts, *served, config, p);

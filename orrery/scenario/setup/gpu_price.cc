@@ -23,12 +23,14 @@ std::optional<GpuPrice> gpu_price(Facts& facts, const CostChoice& cost, const Gp
   if (cost.price) {
     GpuPrice stated;
     stated.hour = {Usd(*cost.price)};
+    stated.preemptions_per_day = cost.preemptions_per_day;
     return stated;
   }
   const auto book = facts.latest<PriceBook>(PriceBookKey{cost.price_book}, [&] {
     return cost.price_book.empty() ? PriceBook(facts.bundle()) : PriceBook(cost.price_book);
   });
   GpuPrice found = book->price(gpu.id, tier_of(cost.tier), cost.provider);
+  if (cost.preemptions_per_day) found.preemptions_per_day = cost.preemptions_per_day;
   if (std::find(notes.begin(), notes.end(), found.note) == notes.end()) notes.push_back(found.note);
   return found;
 }

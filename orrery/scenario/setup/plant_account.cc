@@ -13,6 +13,10 @@ namespace {
 struct PlantKey {
   bool operator==(const PlantKey&) const = default;
 };
+struct PlantNodeKey {
+  std::string gpu, node;
+  bool operator==(const PlantNodeKey&) const = default;
+};
 struct CarbonKey {
   bool operator==(const CarbonKey&) const = default;
 };
@@ -21,6 +25,19 @@ struct IntensityKey {
   bool operator==(const IntensityKey&) const = default;
 };
 
+// The metric times a factor whose error, the deviation of its logarithm, is independent of its own.
+void scale(Metric& m, double factor, double error, Origin origin) {
+  const auto bound = [&](double value, double p) {
+    const double own = m.value > 0 && value > 0 ? std::log(value / m.value) : 0;
+    const double all = std::hypot(own, normal_quantile(p) * error);
+    return m.value * factor * std::exp(p < 0.5 ? -all : all);
+  };
+  m.low90 = bound(m.low90, 0.05), m.low50 = bound(m.low50, 0.25);
+  m.high50 = bound(m.high50, 0.75), m.high90 = bound(m.high90, 0.95);
+  m.value *= factor;
+  m.origin = std::max(m.origin, origin);
+}
+
 }  // namespace
 
 PlantAccount::PlantAccount(Facts& facts, const PlantChoice& choice, const Gpu& gpu,
@@ -28,24 +45,25 @@ PlantAccount::PlantAccount(Facts& facts, const PlantChoice& choice, const Gpu& g
     : scope_(choice.counted()),
       pue_(choice.pue),
       gpu_(gpu),
-      node_(node_of(facts.catalog(), gpu, node)),
+      node_(facts.latest<NodeType>(PlantNodeKey{gpu.id, node},
+                                   [&] { return node_of(facts.catalog(), gpu, node); })),
       plant_(facts.latest<Plant>(PlantKey{}, [&] { return Plant(facts.bundle()); })) {
   // Pools of one service have the same notes.
   const auto note = [&notes](std::string text) {
     if (std::find(notes.begin(), notes.end(), text) == notes.end())
       notes.push_back(std::move(text));
   };
-  if (scope_ != "gpu" && !(node_.power.idle && node_.power.loaded))
+  if (scope_ != "gpu" && !(node_->power.idle && node_->power.loaded))
     note(fmt::format("power of node {} beyond its GPUs: that of measured servers of its size",
-                     node_.id));
+                     node_->id));
   if (scope_ == "facility" && !pue_)
     note(fmt::format("PUE {:.3g}: the average of data centres; new ones have less (energy.pue)",
                      plant_->pue().value));
   if (choice.carbon.empty()) return;
   const auto carbon =
       facts.latest<CarbonFacts>(CarbonKey{}, [&] { return CarbonFacts(facts.bundle()); });
-  carbon_ = *facts.latest<CarbonIntensity>(IntensityKey{choice.carbon},
-                                           [&] { return carbon->intensity(choice.carbon); });
+  carbon_ = facts.latest<CarbonIntensity>(IntensityKey{choice.carbon},
+                                          [&] { return carbon->intensity(choice.carbon); });
   if (!carbon_->note.empty()) note(carbon_->note);
   if (!choice.embodied) return;
   embodied_ = carbon->embodied_hour(gpu.id);
@@ -56,11 +74,15 @@ PlantAccount::PlantAccount(Facts& facts, const PlantChoice& choice, const Gpu& g
 Estimate<Watts> PlantAccount::at(const std::string& scope, std::optional<double> pue,
                                  const Boards& boards) const {
   if (scope == "gpu") return plant_->of_boards(gpu_, boards);
-  const Estimate<Watts> wall = plant_->at_wall(gpu_, node_, boards);
+  const Estimate<Watts> wall = plant_->at_wall(gpu_, *node_, boards);
   return scope == "node" ? wall : plant_->at_facility(wall, pue);
 }
 
 Estimate<Watts> PlantAccount::power(const Boards& boards) const { return at(scope_, pue_, boards); }
+
+Estimate<Watts> PlantAccount::most_power(double gpus, Watts limit) const {
+  return power({{limit, 0, 0, Origin::kExact}, gpus, 0});
+}
 
 Estimate<Grams> PlantAccount::operational_hour(const Boards& boards) const {
   const Estimate<Watts> p = power(boards);
@@ -81,6 +103,24 @@ Estimate<Usd> PlantAccount::with_electricity(const GpuPrice& price, const Boards
   const double wa = bought.value.value() / all, wb = electricity / all;
   return {Usd(all), std::hypot(wa * bought.shared, wb * power.shared),
           std::hypot(wa * bought.own, wb * power.own), std::max(bought.origin, power.origin)};
+}
+
+void count_scope(const PlantAccount& account, const ScopedBoards& of,
+                 std::vector<Metric>& metrics) {
+  if (account.scope() == "gpu") return;
+  const Boards& boards = of.boards;
+  const double gpus = boards.run + boards.wait;
+  const Estimate<Watts> power = account.power(boards), own = boards.running.scaled(gpus);
+  if (own.value > Watts(0)) {
+    const double beyond =
+        std::sqrt(std::max(0.0, std::pow(power.sigma(), 2) - std::pow(own.sigma(), 2)));
+    for (Metric& m : metrics) {
+      if (m.name.starts_with("energy")) scale(m, power.value / own.value, beyond, power.origin);
+    }
+  }
+  Metric plant = metric("plant_power", "W", power, 1);
+  end_at(plant, account.most_power(gpus, of.limit));
+  metrics.push_back(std::move(plant));
 }
 
 }  // namespace orrery

@@ -11,6 +11,7 @@
 #include "orrery/energy/account/money.h"
 #include "orrery/energy/account/plant.h"
 #include "orrery/energy/account/price_book.h"
+#include "orrery/scenario/answer/answer.h"
 #include "orrery/scenario/question/account_choice.h"
 #include "orrery/scenario/setup/facts.h"
 
@@ -25,11 +26,15 @@ class PlantAccount {
 
   // The scope that is counted: "gpu", "node" or "facility".
   const std::string& scope() const { return scope_; }
-  bool counts_carbon() const { return carbon_.has_value(); }
-  const std::optional<CarbonIntensity>& carbon() const { return carbon_; }
+  bool counts_carbon() const { return carbon_ != nullptr; }
+  // Null: emissions are not asked for.
+  const CarbonIntensity* carbon() const { return carbon_.get(); }
 
   // Power of these boards with what the scope counts.
   Estimate<Watts> power(const Boards& boards) const;
+  // The most that so many boards draw with what the scope counts: all of them at `limit`. Its error
+  // is that of what they do not draw themselves.
+  Estimate<Watts> most_power(double gpus, Watts limit) const;
   // Emissions of an hour of them; REQUIRES counts_carbon().
   Estimate<Grams> operational_hour(const Boards& boards) const;
   // Emissions that an hour of the boards' life embodies; zero where it is not asked for.
@@ -44,11 +49,20 @@ class PlantAccount {
 
   std::string scope_;
   std::optional<double> pue_;
-  std::optional<CarbonIntensity> carbon_;
+  std::shared_ptr<const CarbonIntensity> carbon_;
   Grams embodied_;  // of an hour of one board
   Gpu gpu_;
-  NodeType node_;
+  std::shared_ptr<const NodeType> node_;
   std::shared_ptr<const Plant> plant_;
 };
+
+// The boards of an answer, and the limit of each.
+struct ScopedBoards {
+  Boards boards;
+  Watts limit;
+};
+// If the scope of the account is wider than the GPUs, adds `plant_power`, the power of the boards
+// in that scope, and makes the metrics of energy, which are the boards', those of the scope.
+void count_scope(const PlantAccount& account, const ScopedBoards& of, std::vector<Metric>& metrics);
 
 }  // namespace orrery

@@ -7,19 +7,6 @@
 namespace orrery {
 namespace {
 
-// The metric times a factor whose error, the deviation of its logarithm, is independent of its own.
-void scale(Metric& m, double factor, double error, Origin origin) {
-  const auto bound = [&](double value, double p) {
-    const double own = m.value > 0 && value > 0 ? std::log(value / m.value) : 0;
-    const double all = std::hypot(own, normal_quantile(p) * error);
-    return m.value * factor * std::exp(p < 0.5 ? -all : all);
-  };
-  m.low90 = bound(m.low90, 0.05), m.low50 = bound(m.low50, 0.25);
-  m.high50 = bound(m.high50, 0.75), m.high90 = bound(m.high90, 0.95);
-  m.value *= factor;
-  m.origin = std::max(m.origin, origin);
-}
-
 // The emissions of `time` at those of an hour. The errors of both are independent.
 Estimate<Grams> over_time(const Estimate<Grams>& hour, const Estimate<Seconds>& time) {
   return {hour.value * (time.value / kPaidHour), std::hypot(hour.shared, time.shared),
@@ -47,19 +34,10 @@ void add_best_start(const PlantAccount& account, const Estimate<Grams>& run, dou
 
 }  // namespace
 
-void add_plant_metrics(const PlantAccount& account, const Boards& boards, std::int64_t osl,
+void add_plant_metrics(const PlantAccount& account, const ScopedBoards& of, std::int64_t osl,
                        const ClosedFormResult& r, Point& p) {
-  const Estimate<Watts> power = account.power(boards);
-  const Estimate<Watts> of_boards = boards.running.scaled(boards.run + boards.wait);
-  if (account.scope() != "gpu" && of_boards.value > Watts(0)) {
-    const double beyond =
-        std::sqrt(std::max(0.0, std::pow(power.sigma(), 2) - std::pow(of_boards.sigma(), 2)));
-    for (Metric& m : p.metrics) {
-      if (m.name.starts_with("energy_"))
-        scale(m, power.value / of_boards.value, beyond, power.origin);
-    }
-  }
-  if (account.scope() != "gpu") p.metrics.push_back(metric("plant_power", "W", power, 1));
+  const Boards& boards = of.boards;
+  count_scope(account, of, p.metrics);
   if (!account.counts_carbon()) return;
   const double embodied = account.embodied_hour(boards.run + boards.wait).value();
   Estimate<Grams> hour = account.operational_hour(boards);

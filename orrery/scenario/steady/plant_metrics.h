@@ -10,11 +10,9 @@
 
 namespace orrery {
 
-// Adds `plant_power`, the power of the whole deployment in the scope of the account, if that is
-// wider than the GPUs, and the emissions where they are asked for. In a wider scope the point's
-// metrics of energy are those of the scope, too. `boards`: all GPUs of the deployment. `osl`:
-// tokens that a request generates.
-void add_plant_metrics(const PlantAccount& account, const Boards& boards, std::int64_t osl,
+// Counts what the scope of the account does (count_scope), and adds the emissions where they are
+// asked for. `boards`: all GPUs of the deployment. `osl`: tokens that a request generates.
+void add_plant_metrics(const PlantAccount& account, const ScopedBoards& boards, std::int64_t osl,
                        const ClosedFormResult& result, Point& point);
 
 }  // namespace orrery

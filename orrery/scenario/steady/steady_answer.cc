@@ -161,7 +161,10 @@ Boards running_boards(const SteadyCase& c, const ClosedFormResult& r) {
 // The plant and the costs.
 void add_accounts(const SteadyCase& c, const ClosedFormResult& r, Point& p) {
   const Boards boards = c.plant ? running_boards(c, r) : Boards();
-  if (c.plant && c.scenario.plant.asked()) add_plant_metrics(*c.plant, boards, c.load.osl, r, p);
+  if (c.plant && c.scenario.plant.asked()) {
+    const Watts limit = c.served.knobs.limit.value_or(*c.served.deployment.gpu.power);
+    add_plant_metrics(*c.plant, {boards, limit}, c.load.osl, r, p);
+  }
   if (!c.price) return;
   const Estimate<Usd> hour = c.plant ? c.plant->with_electricity(*c.price, boards)
                                      : c.price->hour.scaled(c.served.plan.devices());

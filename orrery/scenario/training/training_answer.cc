@@ -291,9 +291,12 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   if (events) follow_events(parts, k, job, t, p);
   t.optimizer += paging, t.total += paging;
   Estimate<Seconds> whole = iteration_estimate(parts, t, k, job);
-  if (clock.clock.slowdown > 1)
+  if (clock.clock.slowdown > 1) {
     whole.shared = std::hypot(whole.shared,
                               (clock.longer - 1) / (clock.clock.slowdown - 1) * clock.clock.error);
+    if (question_.events)
+      p.notes.push_back("the clock is that of the iteration in closed form; the events run at it");
+  }
   if (setting_.chakra) {
     p.chakra = iteration_traces({iterations, parts, k, job, traits_, paging});
     p.notes.push_back(fmt::format(
@@ -344,7 +347,8 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   const std::optional<Estimate<Usd>> hour = price_of_hour(job.plan.devices(), power, plant, p);
   if (hour) p.metrics.push_back(metric("cost_per_hour", "USD", *hour, 1));
   add_run(steps, t, whole, job.plan.devices(), power, hour, p);
-  if (plant && setting_.plant) add_training_plant(*plant, {*power, gpus, 0}, p);
+  if (plant && setting_.plant)
+    add_training_plant(*plant, {{*power, gpus, 0}, setting_.knobs.limit.value_or(*gpu.power)}, p);
   if (steps) p.metrics.push_back(exact_metric("total_flops", "EFLOP", flops * *steps / 1e18));
   std::optional<int> stage;
   if (question_.rank) {

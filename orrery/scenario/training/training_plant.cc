@@ -15,9 +15,9 @@ double deviation_of(const Metric& m) {
 
 }  // namespace
 
-void add_training_plant(const PlantAccount& account, const Boards& boards, Point& point) {
-  if (account.scope() != "gpu")
-    point.metrics.push_back(metric("plant_power", "W", account.power(boards), 1));
+void add_training_plant(const PlantAccount& account, const ScopedBoards& of, Point& point) {
+  const Boards& boards = of.boards;
+  count_scope(account, of, point.metrics);
   if (!account.counts_carbon()) return;
   const double embodied = account.embodied_hour(boards.run + boards.wait).value();
   Estimate<Grams> hour = account.operational_hour(boards);

@@ -10,8 +10,9 @@
 
 namespace orrery {
 
-// Adds plant_power, carbon_per_hour and embodied_carbon_per_hour, and where `point` has
-// time_to_train `carbon`, and `deferred_carbon` of a series.
-void add_training_plant(const PlantAccount& account, const Boards& boards, Point& point);
+// Counts what the scope of the account does (count_scope), adds carbon_per_hour and
+// embodied_carbon_per_hour, and where `point` has time_to_train `carbon`, and `deferred_carbon` of
+// a series.
+void add_training_plant(const PlantAccount& account, const ScopedBoards& boards, Point& point);
 
 }  // namespace orrery

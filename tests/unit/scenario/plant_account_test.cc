@@ -76,7 +76,7 @@ TEST_F(PlantAccounts, MetricsAreTheEmissionsOverTokensAndRequests) {
   const Boards boards = {{Watts(400), 0, 0, Origin::kFitted}, 25};
   Point p;
   p.metrics.push_back(exact_metric("energy_per_token", "J", 18));
-  add_plant_metrics(account({"gpu", {}, "300", false}), boards, 100, result, p);
+  add_plant_metrics(account({"gpu", {}, "300", false}), {boards, Watts(700)}, 100, result, p);
   EXPECT_EQ(p.find("plant_power"), nullptr);  // as the boards
   EXPECT_EQ(p.find("energy_per_token")->value, 18);
   EXPECT_NEAR(p.find("carbon_per_hour")->value, 3000, 1e-9);
@@ -86,7 +86,7 @@ TEST_F(PlantAccounts, MetricsAreTheEmissionsOverTokensAndRequests) {
   Point wider;
   wider.metrics.push_back(exact_metric("energy_per_token", "J", 18));
   const PlantAccount plant = account({"facility", 1.5, "300", true});
-  add_plant_metrics(plant, boards, 100, result, wider);
+  add_plant_metrics(plant, {boards, Watts(700)}, 100, result, wider);
   const double factor = plant.power(boards).value.value() / 10'000;
   EXPECT_GT(factor, 1.5);
   EXPECT_NEAR(wider.find("plant_power")->value, 10'000 * factor, 1e-6);
@@ -94,6 +94,28 @@ TEST_F(PlantAccounts, MetricsAreTheEmissionsOverTokensAndRequests) {
   EXPECT_TRUE(wider.find("energy_per_token")->has_interval());
   EXPECT_NEAR(wider.find("carbon_per_hour")->value,
               3000 * factor + wider.find("embodied_carbon_per_hour")->value, 1e-6);
+}
+
+// Eight boards at 690 W of 700, with an error of 30 %: their interval alone would reach 9,000 W. At
+// the limits a node draws (8 * 700 + 2,460) / 0.95, and 20 % of the 2,460 W are unknown.
+TEST_F(PlantAccounts, ThePlantsIntervalEndsAtTheBoardsLimitsAndTheNodesMost) {
+  const Boards boards = {{Watts(690), 0.3, 0, Origin::kFitted}, 8};
+  const PlantAccount node = account({"node", {}, "", false});
+  const Estimate<Watts> most = node.most_power(8, Watts(700));
+  EXPECT_NEAR(most.value.value(), (5600 + 2460) / 0.95, 0.5);
+  EXPECT_NEAR(most.sigma(), 0.2 * 2460 / 8060, 1e-9);
+  std::vector<Metric> metrics;
+  count_scope(node, {boards, Watts(700)}, metrics);
+  const Metric& plant = metrics.front();
+  EXPECT_GT(node.power(boards).quantile(0.95), most.quantile(0.95));
+  EXPECT_EQ(plant.high90, most.quantile(0.95).value());
+  EXPECT_EQ(plant.high50, most.quantile(0.75).value());
+  EXPECT_LT(plant.low90, plant.low50);
+  // An interval within what can be drawn keeps its ends.
+  metrics.clear();
+  const Boards half = {{Watts(350), 0.1, 0, Origin::kFitted}, 8};
+  count_scope(node, {half, Watts(700)}, metrics);
+  EXPECT_EQ(metrics.front().high90, node.power(half).quantile(0.95).value());
 }
 
 // A series of 200 g but for two hours of 100 g: a run of an hour emits half, boards as ever.
@@ -110,7 +132,7 @@ TEST_F(PlantAccounts, ARunThatCanWaitEmitsLess) {
   result.output_tokens = 1000;
   Point p;
   const Boards boards = {{Watts(1000), 0, 0, Origin::kFitted}, 1};
-  add_plant_metrics(account({"gpu", {}, path, true}), boards, 1, result, p);
+  add_plant_metrics(account({"gpu", {}, path, true}), {boards, Watts(1000)}, 1, result, p);
   const double embodied = p.find("embodied_carbon_per_hour")->value;
   const double mean = (22 * 200 + 2 * 100) / 24.0;
   EXPECT_NEAR(p.find("carbon_per_request")->value, (mean + embodied) / 1000, 1e-9);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "orrery/energy/power/step_power.h"
@@ -87,6 +88,28 @@ TEST(ServicePower, EveryWindowLiesBetweenTheAwakeBoardsAndTheirLimits) {
     EXPECT_GE(w.value(), awake * (1 - 1e-4));
     EXPECT_LE(w.value(), 2 * 700);
   }
+}
+
+// The intervals end where all boards that were present draw their limits, and the rest of their
+// nodes its most with what is not known of it.
+TEST(ServicePower, TheIntervalOfThePlantEndsAtWhatItCanDraw) {
+  const std::string load = "requests: 600, rate: 60";
+  const Point boards = point_of(load, ", cluster: {replicas: 2}");
+  for (const char* name : {"plant_power", "plant_power_p99", "plant_power_max"}) {
+    const Metric& m = *boards.find(name);
+    EXPECT_LE(m.high90, 2 * 700 + 1e-6) << name;
+    EXPECT_GE(m.high90, m.value) << name;
+  }
+  EXPECT_NEAR(boards.find("plant_power_max")->high90, 2 * 700, 1e-6);
+  // Two boards share a quarter of the rest of a node of eight, 2,460 W at most within 20 %.
+  const Point node = point_of(load, ", cluster: {replicas: 2}, energy: {scope: node}");
+  const double most = (2 * 700 + 2460 / 4.0) / 0.95;
+  EXPECT_GT(node.find("plant_power_max")->high90, most);
+  EXPECT_LE(node.find("plant_power_max")->high90,
+            most * std::exp(1.645 * 0.2 * (2460 / 4.0) / (2 * 700 + 2460 / 4.0)));
+  // A limit of the boards ends it sooner.
+  const Point capped = point_of(load, ", cluster: {replicas: 2, power_limit: 1000 W}");
+  EXPECT_NEAR(capped.find("plant_power_max")->high90, 1000, 1e-6);
 }
 
 // Requests that are far apart: each costs what it costs alone, and the time between them the awake

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "orrery/scenario/runner/runner.h"
@@ -53,6 +54,47 @@ TEST(TrainingPower, ARunEmitsItsHoursElectricity) {
   const auto boards = answer_of(", tokens: 10B", ", energy: {carbon: '400', scope: gpu}");
   EXPECT_NEAR(boards.at("carbon_per_hour"), 0.4 * 8 * m.at("power"), 1e-3);
   EXPECT_EQ(boards.count("plant_power"), 0u);
+}
+
+// All metrics of energy are those of the scope: the plant's power is the boards' times a factor,
+// and so is every energy.
+TEST(TrainingPower, EveryEnergyIsOfTheScope) {
+  const auto boards = answer_of(", tokens: 10B");
+  for (const char* scope : {"gpu", "node", "facility"}) {
+    const auto m = answer_of(", tokens: 10B", ", energy: {scope: " + std::string(scope) + "}");
+    const double factor =
+        m.count("plant_power") > 0 ? m.at("plant_power") / (8 * m.at("power")) : 1.0;
+    EXPECT_EQ(factor > 1, std::string(scope) != "gpu") << scope;
+    EXPECT_EQ(m.at("power"), boards.at("power")) << scope;
+    for (const char* energy : {"energy", "energy_per_token"})
+      EXPECT_NEAR(m.at(energy), factor * boards.at(energy), 1e-9 * m.at(energy)) << scope;
+  }
+}
+
+// A lower clock makes the events longer, by the clock of the closed form, which a note tells.
+TEST(TrainingPower, EventsRunAtTheClockOfTheClosedForm) {
+  const auto point = [](const std::string& knob, const std::string& events) {
+    Runner runner{Bundle()};
+    return runner
+        .run(read_scenario(parse_yaml(
+            "{question: training, model: llama-3-8b, hardware: {gpu: h100-sxm" + knob +
+                "}, training: {gpus: 16, pp: 2, seq: 4096, global_batch: 64, events: " + events +
+                "}}",
+            "test")))
+        .points.front();
+  };
+  const Point full = point("", "true"), slow = point(", clock: 1200 MHz", "true");
+  const Point closed = point(", clock: 1200 MHz", "false");
+  EXPECT_GT(slow.find("iteration_time")->value, full.find("iteration_time")->value);
+  EXPECT_EQ(slow.find("clock")->value, closed.find("clock")->value);
+  const auto told = [](const Point& p) {
+    return std::count_if(p.notes.begin(), p.notes.end(), [](const std::string& note) {
+      return note.find("the events run at it") != std::string::npos;
+    });
+  };
+  EXPECT_EQ(told(slow), 1);
+  EXPECT_EQ(told(closed), 0);
+  EXPECT_EQ(told(full), 0);
 }
 
 }  // namespace
