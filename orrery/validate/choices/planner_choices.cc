@@ -1,0 +1,136 @@
+#include "orrery/validate/choices/planner_choices.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "orrery/base/error.h"
+#include "orrery/validate/choices/regret.h"
+#include "orrery/validate/choices/serving_choices.h"
+#include "orrery/validate/choices/training_choices.h"
+#include "orrery/validate/report/seen_groups.h"
+
+namespace orrery {
+namespace {
+
+constexpr const char* kPeer = "AIConfigurator";
+
+class Validation {
+ public:
+  Validation(const std::filesystem::path& dir, const Bundle& bundle, ConstantsChoice constants)
+      : dir_(dir), bundle_(bundle), constants_(constants) {
+    out_.report.area = "planner";
+    if (constants == ConstantsChoice::kCommitted) out_.report.note = kInSample;
+  }
+
+  void serving() {
+    if (!has_table(dir_ / "inference" / "serving_steady.csv", out_.report)) return;
+    for (const ServingChoice& q :
+         serving_choices(dir_ / "inference", bundle_, constants_, out_.report.refused)) {
+      for (const double limit : kTpotLimits) ask(q, limit);
+    }
+  }
+
+  void training() {
+    if (!has_table(dir_ / "training" / "iteration.csv", out_.report)) return;
+    const TrainingChoices questions =
+        training_choices(dir_ / "training", bundle_, constants_, out_.report.refused);
+    for (const TrainingChoice& q : questions.alike) ask("training", q);
+    for (const TrainingChoice& q : questions.all) ask("training, mixed", q);
+  }
+
+  PlannerValidation result() {
+    for (const auto& [key, regrets] : regrets_)
+      out_.remarks.push_back(fmt::format(
+          "{}: mean regret {:.1f} % of {} questions; within {:.0f} % of the best in {:.1f} %, a "
+          "tie (below {:.0f} %) with it in {:.1f} %.",
+          key, regrets.mean(), regrets.questions(), 100 * kNear, regrets.within(kNear), 100 * kTie,
+          regrets.within(kTie)));
+    return std::move(out_);
+  }
+
+ private:
+  // Adds the row of a question to the report. The regret is counted under `who` and the row's table
+  // and metric.
+  ValidationRow& add(std::map<std::string, std::string> by, const std::string& row,
+                     const LayoutChoice& choice, double score) {
+    ValidationRow v;
+    v.by = std::move(by);
+    v.row = row;
+    v.measured = choice.best;
+    v.predicted = v.low50 = v.high50 = v.low90 = v.high90 = score;
+    v.origin = Origin::kFitted;
+    v.what = fmt::format("{}: chosen {}; the best is {}", row, choice.layout, choice.best_layout);
+    regrets_[name_of(v)].add(1 - score / choice.best);
+    out_.report.rows.push_back(std::move(v));
+    return out_.report.rows.back();
+  }
+
+  static std::string name_of(const ValidationRow& row) {
+    return row.by.at("table") + ", " + row.by.at("metric");
+  }
+
+  void ask(const ServingChoice& q, double limit) {
+    const auto by = [&](const char* table, const char* metric) {
+      return std::map<std::string, std::string>{{"table", table},
+                                                {"metric", metric},
+                                                {"limit", fmt::format("{:.0f} ms", limit)},
+                                                {"system", q.like.system},
+                                                {"engine", q.like.engine},
+                                                {"family", q.like.family},
+                                                {"seen", seen_group(q.like.group) ? "yes" : "no"}};
+    };
+    const std::string row = fmt::format("{} {}, TPOT {:.0f} ms", q.row, q.name, limit);
+    if (const auto choice = choose_layout(q.points, limit)) {
+      add(by("serving", "layout"), row, *choice, choice->of_layout);
+      add(by("serving", "point"), row, *choice, choice->of_point);
+      const auto expected = choose_layout(q.points, limit, ChoiceRule::kExpectation);
+      add(by("serving", "expected"), row, *expected, expected->of_layout);
+    }
+    const auto ours = choose_layout(q.shared, limit);
+    const auto theirs = choose_layout(q.peer, limit);
+    if (!ours || !theirs) return;
+    const auto both = [&](const char* metric, double own, double other) {
+      ValidationRow& v = add(by("serving, shared", metric), row, *ours, own);
+      v.peers[kPeer] = other;
+      regrets_[name_of(v) + ", " + kPeer].add(1 - other / ours->best);
+    };
+    both("layout", ours->of_layout, theirs->of_layout);
+    both("point", ours->of_point, theirs->of_point);
+  }
+
+  void ask(const char* table, const TrainingChoice& q) {
+    if (const auto choice = choose_layout(q.points, kNoLimit)) {
+      ValidationRow& v = add({{"table", table},
+                              {"metric", "layout"},
+                              {"gpu", q.like.gpu},
+                              {"dtype", q.like.dtype},
+                              {"stack", q.like.stack.name},
+                              {"source", q.like.source}},
+                             q.row + " " + q.name, *choice, choice->of_layout);
+      v.source = q.like.source;
+    }
+  }
+
+  std::filesystem::path dir_;
+  const Bundle& bundle_;
+  const ConstantsChoice constants_;
+  PlannerValidation out_;
+  std::map<std::string, Regrets> regrets_;  // by table and metric
+};
+
+}  // namespace
+
+PlannerValidation validate_planner(const std::filesystem::path& dir, const std::string& table,
+                                   const Bundle& bundle, ConstantsChoice constants) {
+  if (!table.empty() && table != "serving" && table != "training")
+    throw InputError(fmt::format("expected the table 'serving' or 'training', got '{}'", table));
+  Validation v(dir, bundle, constants);
+  if (table.empty() || table == "serving") v.serving();
+  if (table.empty() || table == "training") v.training();
+  return v.result();
+}
+
+}  // namespace orrery
