@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "orrery/base/error.h"
+#include "orrery/validate/choices/published_cases.h"
 #include "orrery/validate/choices/regret.h"
 #include "orrery/validate/choices/serving_choices.h"
 #include "orrery/validate/choices/training_choices.h"
@@ -35,10 +36,28 @@ class Validation {
 
   void training() {
     if (!has_table(dir_ / "training" / "iteration.csv", out_.report)) return;
-    const TrainingChoices questions =
-        training_choices(dir_ / "training", bundle_, constants_, out_.report.refused);
+    const TrainingChoices questions = training_choices(fitted());
     for (const TrainingChoice& q : questions.alike) ask("training", q);
     for (const TrainingChoice& q : questions.all) ask("training, mixed", q);
+  }
+
+  void cases() {
+    const bool fits = std::filesystem::exists(dir_ / "training" / "iteration.csv");
+    for (const PublishedCase& c : read_published_cases(bundle_)) {
+      try {
+        if (c.without.empty()) {
+          ask(c, answer_of(c, bundle_));
+        } else if (fits) {
+          const ConstantTable& constants = fitted().without(c.without);
+          ask(c, answer_of(c, with_training_constants(bundle_, to_yaml(constants))));
+        } else {
+          throw NoData(
+              fmt::format("no rows from which constants are fitted without {}", c.without));
+        }
+      } catch (const std::runtime_error& e) {
+        out_.report.refused.push_back({"case " + c.id, e.what()});
+      }
+    }
   }
 
   PlannerValidation result() {
@@ -114,10 +133,26 @@ class Validation {
     }
   }
 
+  void ask(const PublishedCase& c, const PublishedAnswer& answer) {
+    std::string expert;
+    for (const auto& [key, value] : c.expert) expert += fmt::format(" {} {}", key, value);
+    LayoutChoice choice{answer.layout, expert, answer.best, answer.expert, answer.expert};
+    ValidationRow& v = add({{"table", "cases"}, {"metric", "layout"}, {"kind", c.id.substr(0, 2)}},
+                           c.id, choice, answer.expert);
+    v.what = fmt::format("{}: published{}; the best prediction of {} layouts is {}", c.id, expert,
+                         answer.layouts, answer.layout);
+  }
+
+  const FittedTrainingRows& fitted() {
+    if (!fitted_) fitted_.emplace(dir_ / "training", bundle_, constants_, out_.report.refused);
+    return *fitted_;
+  }
+
   std::filesystem::path dir_;
   const Bundle& bundle_;
   const ConstantsChoice constants_;
   PlannerValidation out_;
+  std::optional<FittedTrainingRows> fitted_;
   std::map<std::string, Regrets> regrets_;  // by table and metric
 };
 
@@ -125,11 +160,13 @@ class Validation {
 
 PlannerValidation validate_planner(const std::filesystem::path& dir, const std::string& table,
                                    const Bundle& bundle, ConstantsChoice constants) {
-  if (!table.empty() && table != "serving" && table != "training")
-    throw InputError(fmt::format("expected the table 'serving' or 'training', got '{}'", table));
+  if (!table.empty() && table != "serving" && table != "training" && table != "cases")
+    throw InputError(
+        fmt::format("expected the table 'serving', 'training' or 'cases', got '{}'", table));
   Validation v(dir, bundle, constants);
   if (table.empty() || table == "serving") v.serving();
   if (table.empty() || table == "training") v.training();
+  if (table.empty() || table == "cases") v.cases();
   return v.result();
 }
 

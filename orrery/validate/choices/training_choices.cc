@@ -5,11 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
-#include <optional>
 #include <tuple>
-
-#include "orrery/validate/fit/fit_training.h"
-#include "orrery/validate/judge/training_folds.h"
 
 namespace orrery {
 namespace {
@@ -98,25 +94,33 @@ std::vector<TrainingChoice> sets_of(const std::vector<Timed>& rows, const Alike&
 
 }  // namespace
 
-TrainingChoices training_choices(const std::filesystem::path& dir, const Bundle& bundle,
-                                 ConstantsChoice constants, std::vector<RefusedRow>& refused) {
+FittedTrainingRows::FittedTrainingRows(const std::filesystem::path& dir, const Bundle& bundle,
+                                       ConstantsChoice constants,
+                                       std::vector<RefusedRow>& refused) {
   std::vector<TrainingCase> cases = training_cases(dir, bundle, refused);
-  std::optional<TrainingFolds> folds;
-  ConstantTable committed;
-  const bool left_out = constants == ConstantsChoice::kLeftOut;
-  if (left_out) {
-    folds.emplace(std::move(cases));
+  if (constants == ConstantsChoice::kLeftOut) {
+    folds_.emplace(std::move(cases));
   } else {
-    committed = read_constant_table(bundle);
+    cases_ = std::move(cases);
+    committed_ = read_constant_table(bundle);
   }
-  const std::vector<TrainingCase>& all = folds ? folds->cases() : cases;
+}
+
+double FittedTrainingRows::error(std::size_t i) const {
+  return folds_ ? folds_->error(i) : cases_[i].error(constants_of(committed_, cases_[i]));
+}
+
+const ConstantTable& FittedTrainingRows::without(const std::string& source) const {
+  return folds_ ? folds_->without(source) : committed_;
+}
+
+TrainingChoices training_choices(const FittedTrainingRows& training) {
   std::vector<Timed> rows;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const TrainingCase& c = all[i];
+  for (std::size_t i = 0; i < training.cases().size(); ++i) {
+    const TrainingCase& c = training.cases()[i];
     if (!c.row.complete || c.row.table != "iteration.csv") continue;
-    const double error = folds ? folds->error(i) : c.error(constants_of(committed, c));
     const double measured = c.row.iteration->value();
-    rows.push_back({&c.row, measured, measured * std::exp(error)});
+    rows.push_back({&c.row, measured, measured * std::exp(training.error(i))});
   }
   return {sets_of(rows, same_settings), sets_of(rows, same_job)};
 }

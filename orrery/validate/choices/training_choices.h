@@ -9,16 +9,39 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "orrery/base/bundle.h"
 #include "orrery/validate/choices/regret.h"
+#include "orrery/validate/fit/fit_training.h"
+#include "orrery/validate/judge/training_folds.h"
 #include "orrery/validate/report/constants_choice.h"
 #include "orrery/validate/report/report.h"
 #include "orrery/validate/rows/training_rows.h"
 
 namespace orrery {
+
+// The rows of data/training with the constants that judge them.
+class FittedTrainingRows {
+ public:
+  // By constants fitted without each source (TrainingFolds), or by those of the catalog. Rows that
+  // cannot be predicted go to `refused`.
+  FittedTrainingRows(const std::filesystem::path& dir, const Bundle& bundle,
+                     ConstantsChoice constants, std::vector<RefusedRow>& refused);
+
+  const std::vector<TrainingCase>& cases() const { return folds_ ? folds_->cases() : cases_; }
+  // Logarithm of predicted over measured time of cases()[i].
+  double error(std::size_t i) const;
+  // The constants that judge the rows of a source.
+  const ConstantTable& without(const std::string& source) const;
+
+ private:
+  std::vector<TrainingCase> cases_;
+  ConstantTable committed_;
+  std::optional<TrainingFolds> folds_;
+};
 
 struct TrainingChoice {
   std::string row, name;  // "iteration.csv:31", "bloom-1b3-exp fp16 on 8 v100_sxm_16gb, ..."
@@ -35,9 +58,7 @@ struct TrainingChoices {
   std::vector<TrainingChoice> all;
 };
 
-// The questions of `dir` (data/training), predicted by constants that were fitted without the rows'
-// source, or by those of the catalog. Rows that cannot be predicted go to `refused`.
-TrainingChoices training_choices(const std::filesystem::path& dir, const Bundle& bundle,
-                                 ConstantsChoice constants, std::vector<RefusedRow>& refused);
+// The questions of the rows of `training`, predicted by the constants that it holds for them.
+TrainingChoices training_choices(const FittedTrainingRows& training);
 
 }  // namespace orrery
