@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "orrery/base/error.h"
@@ -89,19 +90,22 @@ PublishedAnswer answer_of(const PublishedCase& question, const Bundle& bundle) {
   for (const Node& node : cases_of(document).items())
     if (node.at("id").text() == question.id) scenario = &node.at("scenario");
   if (!scenario) throw InputError(fmt::format("{}: no case {}", kFile, question.id));
+  const std::vector<Node> one = {*scenario};
   Runner runner(bundle);
   RunOptions options;
   options.breakdown = options.intervals = false;
   PublishedAnswer out;
   bool listed = false;
-  for (const Point& point : runner.run(read_scenario(*scenario), options).points) {
-    const bool experts = is_experts(point, question);
-    listed |= experts;
-    if (!point.feasibility.fits) continue;
-    ++out.layouts;
-    const double score = score_of(point);
-    if (experts) out.expert = std::max(out.expert, score);
-    if (score > out.best) out.best = score, out.layout = point.at.dump();
+  for (const Node& part : scenario->is_list() ? scenario->items() : one) {
+    for (const Point& point : runner.run(read_scenario(part), options).points) {
+      const bool experts = is_experts(point, question);
+      listed |= experts;
+      if (!point.feasibility.fits) continue;
+      ++out.layouts;
+      const double score = score_of(point);
+      if (experts) out.expert = std::max(out.expert, score);
+      if (score > out.best) out.best = score, out.layout = point.at.dump();
+    }
   }
   if (!listed)
     throw InputError(
