@@ -1,6 +1,7 @@
 #include "orrery/validate/choices/planner_choices.h"
 
 #include <fmt/format.h>
+#include <tbb/parallel_for.h>
 
 #include <map>
 #include <optional>
@@ -42,20 +43,35 @@ class Validation {
   }
 
   void cases() {
+    const std::vector<PublishedCase> cases = read_published_cases(bundle_);
     const bool fits = std::filesystem::exists(dir_ / "training" / "iteration.csv");
-    for (const PublishedCase& c : read_published_cases(bundle_)) {
+    std::map<std::string, Bundle> bundles = {{"", bundle_}};
+    for (const PublishedCase& c : cases) {
+      if (!fits || bundles.contains(c.without)) continue;
+      bundles.emplace(c.without,
+                      with_training_constants(bundle_, to_yaml(fitted().without(c.without))));
+    }
+    struct Answered {
+      std::optional<PublishedAnswer> answer;
+      std::string refused;
+    };
+    std::vector<Answered> answers(cases.size());
+    tbb::parallel_for(std::size_t{0}, cases.size(), [&](std::size_t i) {
       try {
-        if (c.without.empty()) {
-          ask(c, answer_of(c, bundle_));
-        } else if (fits) {
-          const ConstantTable& constants = fitted().without(c.without);
-          ask(c, answer_of(c, with_training_constants(bundle_, to_yaml(constants))));
-        } else {
+        const auto bundle = bundles.find(cases[i].without);
+        if (bundle == bundles.end())
           throw NoData(
-              fmt::format("no rows from which constants are fitted without {}", c.without));
-        }
+              fmt::format("no rows from which constants are fitted without {}", cases[i].without));
+        answers[i].answer = answer_of(cases[i], bundle->second);
       } catch (const std::runtime_error& e) {
-        out_.report.refused.push_back({"case " + c.id, e.what()});
+        answers[i].refused = e.what();
+      }
+    });
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      if (answers[i].answer) {
+        ask(cases[i], *answers[i].answer);
+      } else {
+        out_.report.refused.push_back({"case " + cases[i].id, answers[i].refused});
       }
     }
   }

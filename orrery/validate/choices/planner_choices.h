@@ -8,6 +8,9 @@
 //   table training            layouts of one job (training_choices.h), by constants fitted without
 //                             the source; all other settings are equal
 //   table training, mixed     the same with layouts that ran in other software or settings
+//   table cases               questions with a published best layout (published_cases.h). `measured`
+//                             is the best predicted score, `predicted` the predicted score of the
+//                             published layout; training's constants are fitted without its source
 //
 // A row is one question. Its `measured` is the best measured score and its `predicted` the measured
 // score of what was chosen, so that the error of a row, in percent, is the regret of the choice,
@@ -41,7 +44,8 @@ struct PlannerValidation {
 };
 
 // `dir` is the folder of all measured tables, with its folders inference and training. `table`: the
-// only table wanted ("serving" has both of serving, "training" both of training); empty: all.
+// only table wanted ("serving" has both of serving, "training" both of training, "cases"); empty:
+// all.
 // InputError: another table. Absent tables are noted as skipped.
 PlannerValidation validate_planner(const std::filesystem::path& dir, const std::string& table,
                                    const Bundle& bundle,
