@@ -1,16 +1,16 @@
 // `orrery validate planner`: choices among measured layouts, by prediction.
 //
-//   table serving             the layouts of a model on a GPU in one engine, for six limits of TPOT
-//                             (serving_choices.h). Predicted by constants that were fitted without
-//                             the model on that GPU.
-//   table serving, shared     the same among the points that AIConfigurator predicts, too; its
-//                             choices are scored by the same rule
-//   table training            layouts of one job (training_choices.h), by constants fitted without
-//                             the source; all other settings are equal
-//   table training, mixed     the same with layouts that ran in other software or settings
-//   table cases               questions with a published best layout (published_cases.h). `measured`
-//                             is the best predicted score, `predicted` the predicted score of the
-//                             published layout; training's constants are fitted without its source
+//   table serving            the layouts of a model on a GPU in one engine, for six limits of TPOT
+//                            (serving_choices.h). Predicted by constants that were fitted without
+//                            the model on that GPU.
+//   table serving, shared    the same among the points that AIConfigurator predicts, too; its
+//                            choices are scored by the same rule
+//   table training           layouts of one job (training_choices.h), by constants fitted without
+//                            the source; all other settings are equal
+//   table training, mixed    the same with layouts that ran in other software or settings
+//   table cases              questions with a published best layout (published_cases.h). `measured`
+//                            is the best predicted score, `predicted` that of the published layout;
+//                            training's constants are fitted without its source
 //
 // A row is one question. Its `measured` is the best measured score and its `predicted` the measured
 // score of what was chosen, so that the error of a row, in percent, is the regret of the choice,

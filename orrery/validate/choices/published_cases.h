@@ -1,19 +1,17 @@
 // Questions with a published best layout: catalog/validation/planner-cases.yaml.
 //
-// Each is a scenario (or a list of them) that sweeps the layouts of its search space, and the layout
-// that experts chose or that won a sweep. What the others reach is often not published, so that nothing is measured
-// here: the published layout's predicted score should be near the best predicted one. The score is
-// the training throughput per GPU, or the service's output tokens/s per GPU.
+// Each is a scenario (or a list of them) that sweeps the layouts of its search space, and the
+// layout that experts chose or that won a sweep. What the others reach is often not published, so
+// that nothing is measured here: the published layout's predicted score should be near the best
+// predicted one. The score is the training throughput per GPU, or the service's output tokens/s per
+// GPU.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "orrery/base/bundle.h"
-#include "orrery/validate/report/report.h"
 
 namespace orrery {
 

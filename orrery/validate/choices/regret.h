@@ -1,4 +1,4 @@
-// What a choice among measured layouts costs.
+// The regret of a choice among measured layouts.
 //
 // A question has measured points (a layout at a number of users, or a training layout), each with a
 // score, of which more is better, and a figure that a limit bounds. Whoever predicts the points

@@ -1,4 +1,4 @@
-// Which layout trains fastest: the questions that measured iterations answer.
+// Measured iterations as questions: the layout that trains fastest.
 //
 // A question is a set of complete rows of training/iteration.csv with one source, version, model,
 // GPU, number of GPUs, sequence, global batch and number format, and with two or more layouts. A
