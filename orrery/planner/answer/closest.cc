@@ -31,7 +31,7 @@ Scenario without_limits(Scenario question) {
   return question;
 }
 
-// What the fleet asks for beyond what the question allows.
+// The GPUs or money of the fleet beyond those of the question.
 std::string lack(const PlanChoice& choice, const FleetPlan& fleet, double hour) {
   if (choice.gpus > 0 && fleet.gpus() > choice.gpus)
     return fmt::format("it needs {} GPUs; plan.gpus is {}", fleet.gpus(), choice.gpus);

@@ -1,5 +1,5 @@
-// Measured closed loops as questions: the layout that serves with most tokens a second per GPU within
-// a limit of TPOT.
+// Measured closed loops as questions: the layout that serves with most tokens a second per GPU
+// within a limit of TPOT.
 //
 // A question is a group of rows of inference/serving_steady.csv with one model, number format,
 // system, framework, version and nominal lengths, and with three or more layouts. Rows that the

@@ -201,7 +201,7 @@ TEST(Plans, OfMoreThanThereIsAreRefused) {
 }
 
 // Each plan's scenario reads back as what was simulated.
-// What the refusal of a question says.
+// The message with which a question is refused.
 std::string refusal(const Asked& asked) {
   try {
     asked.plans();
