@@ -9,9 +9,10 @@
 #include "apps/cli/verbs/measured_tables.h"
 #include "apps/cli/verbs/verbs.h"
 #include "orrery/base/error.h"
+#include "orrery/validate/areas/areas.h"
+#include "orrery/validate/choices/planner_choices.h"
 #include "orrery/validate/energy/judge_energy.h"
 #include "orrery/validate/judge/accelerator.h"
-#include "orrery/validate/judge/areas.h"
 #include "orrery/validate/judge/inference.h"
 #include "orrery/validate/judge/layers.h"
 #include "orrery/validate/judge/network.h"
@@ -111,6 +112,13 @@ void print_area(const ValidateOptions& o, const Bundle& bundle) {
     print_table(v.errors);
     return fmt::print("{}", remarks(v));
   }
+  if (o.area == "planner") {
+    const PlannerValidation v = validate_planner(o.data, o.table, bundle, o.constants());
+    print(grouped(v.report), o.output);
+    if (!json)
+      for (const std::string& remark : v.remarks) fmt::print("{}\n", remark);
+    return;
+  }
   const auto rows_of = [&]() -> ValidationReport {
     const ConstantsChoice constants = o.constants();
     if (o.area == "layers") return validate_layers(o.data, o.table, bundle);
@@ -156,9 +164,9 @@ void print_report(const ValidateOptions& o, const Bundle& bundle) {
 
 // Names that the rows of any area are grouped by.
 const std::set<std::string> kRowColumns = {
-    "table",  "metric", "predictor", "system", "gpu",  "device",     "fabric", "framework",
-    "engine", "stack",  "dtype",     "family", "kind", "collective", "mode",   "subset",
-    "layout", "source", "covered",   "fitted", "seen", "trusted",    "vendor"};
+    "table",  "metric", "predictor", "system",  "gpu",    "device",     "fabric",  "framework",
+    "engine", "stack",  "dtype",     "family",  "kind",   "collective", "mode",    "subset",
+    "layout", "limit",  "source",    "covered", "fitted", "seen",       "trusted", "vendor"};
 
 void print_csv(const ValidateOptions& o, const Bundle& bundle) {
   // Rows of kernels are not kept in memory for a report of this area, because there are millions.
@@ -246,7 +254,7 @@ void add_validate(CLI::App& program, Context& context) {
   app->add_option(
          "AREA", o->area,
          "all, kernels, layers, steps, inference, serving, network, training, training-memory, "
-         "energy, neusight or accelerator")
+         "energy, neusight, planner or accelerator")
       ->required();
   app->add_option("--data", o->data,
                   "folder of the measured tables of AREA; of all: the folder above those "

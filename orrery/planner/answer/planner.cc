@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "orrery/base/error.h"
+#include "orrery/planner/answer/closest.h"
 #include "orrery/planner/verify/proof.h"
 #include "orrery/scenario/document/scenario_keys.h"
 
@@ -32,22 +33,11 @@ Scenario asked(Scenario s) {
   return s;
 }
 
-// The limit that the plan is closest to: "tpot_p99 is 28.1 of 30 ms".
-std::string binding_limit(const ServiceQuestion::Slo& slo, const Point& p) {
-  std::string out;
-  double largest = 0;
-  const auto look = [&](const char* name, Seconds limit, const std::optional<double>& own) {
-    if (limit <= Seconds(0)) return;
-    const Metric* m = p.find(fmt::format("{}_p{:.0f}", name, own.value_or(slo.percentile)));
-    const double most = limit / milliseconds(1);
-    if (m == nullptr || m->value / most <= largest) return;
-    largest = m->value / most;
-    out = fmt::format("closest limit: {} is {:.4g} of {:.4g} ms", m->name, m->value, most);
-  };
-  look("ttft", slo.ttft, slo.ttft_percentile);
-  look("tpot", slo.tpot, slo.tpot_percentile);
-  look("e2e", slo.e2e, slo.e2e_percentile);
-  return out;
+// Throws with the reasons why nothing serves, and with the plan that comes closest.
+[[noreturn]] void refuse(Runner& runner, const Scenario& question, const PlannedLoad& load,
+                         const std::string& why) {
+  const std::string closest = closest_plan(runner, question, load);
+  throw Infeasible(closest.empty() ? why : fmt::format("{}; {}", why, closest));
 }
 
 // How a plan compares with the best one.
@@ -82,8 +72,9 @@ Point point_of(const Proof& proof, const Scenario& question) {
   p.metrics.insert(p.metrics.begin(), metrics.begin(), metrics.end());
   std::vector<std::string> notes = {"plan: " + f.name()};
   const auto& service = question.as<PlanQuestion>().service;
-  if (std::string limit = binding_limit(service.slo, p); !limit.empty())
-    notes.push_back(std::move(limit));
+  if (const auto limit = nearest_limit(service.slo, p))
+    notes.push_back(fmt::format("closest limit: {} is {:.4g} of {:.4g} ms", limit->metric,
+                                limit->value, limit->limit));
   // The simulation's own notes say which prices, formats and settings were assumed.
   p.notes.insert(p.notes.begin(), notes.begin(), notes.end());
   return p;
@@ -108,7 +99,8 @@ Plans find_plans(Runner& runner, const Scenario& scenario) {
     throw InputError("plan: all requests of the load come at once; a plan needs a rate");
   const FirstStage first = first_stage(runner, question, load);
   if (first.options.empty())
-    throw Infeasible(
+    refuse(
+        runner, question, load,
         fmt::format("none of {} engines can serve: {}", first.considered, counted(first.rejected)));
   Trials trials(runner, question, load);
   const RaceResult raced = race(question, load, first, trials);
@@ -118,7 +110,8 @@ Plans find_plans(Runner& runner, const Scenario& scenario) {
     if (proof.kept) plans.push_back(std::move(proof));
   }
   if (plans.empty())
-    throw Infeasible(fmt::format("no fleet keeps the limits: {}", counted(raced.left)));
+    refuse(runner, question, load,
+           fmt::format("no fleet keeps the limits: {}", counted(raced.left)));
   order(plans, q.choice.objective);
   Plans out;
   Answer& answer = out.answer;

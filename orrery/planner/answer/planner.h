@@ -31,7 +31,8 @@ struct Plans {
 // (verify/proof.h). The notes of the first say what was considered, and why the rest was left out.
 //
 // InputError: no limit in `slo`, a load without a rate, or a price that is not known. Infeasible:
-// no engine can serve, or no fleet keeps the limits; the message counts the reasons.
+// no engine can serve, or no fleet keeps the limits; the message counts the reasons and names the
+// plan that comes closest (closest.h).
 Plans find_plans(Runner& runner, const Scenario& question);
 // The answer alone, as Runner::set_planner takes it.
 Answer make_plans(Runner& runner, const Scenario& question);

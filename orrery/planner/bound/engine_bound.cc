@@ -80,11 +80,12 @@ EngineBound engine_bound(Runner& runner, const Scenario& question, const EngineO
       return out;
     }
     out.hour = value(one, "cost_per_hour");
-    if (value(one, "ttft") > limit.prefill) {
+    out.ttft = value(one, "ttft"), out.tpot = value(one, "tpot");
+    if (out.ttft > limit.prefill) {
       out.misfit = "the first token of a request alone is later than slo.ttft";
       return out;
     }
-    if (value(one, "tpot") > limit.decode) {
+    if (out.tpot > limit.decode) {
       out.misfit = "a token of a request alone takes longer than the limits";
       return out;
     }

@@ -33,11 +33,12 @@ namespace orrery {
 inline constexpr double kSlack = 1.1;
 
 struct EngineBound {
-  std::string misfit;  // why the engine cannot serve at all; empty: it can
-  double prefill = 0;  // requests/s whose prompts it can compute, at most
-  double decode = 0;   // requests/s that it can decode, at most
-  double likely = 0;   // requests/s that it does both for, as a start for the search
-  double hour = 0;     // USD for an hour of its GPUs; 0: not asked
+  std::string misfit;         // why the engine cannot serve at all; empty: it can
+  double prefill = 0;         // requests/s whose prompts it can compute, at most
+  double decode = 0;          // requests/s that it can decode, at most
+  double likely = 0;          // requests/s that it does both for, as a start for the search
+  double hour = 0;            // USD for an hour of its GPUs; 0: not asked
+  double ttft = 0, tpot = 0;  // of a request alone, ms
 
   double most() const { return prefill < decode ? prefill : decode; }
 };

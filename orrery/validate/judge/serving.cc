@@ -163,10 +163,8 @@ class FoldRunners {
   std::map<std::string, std::unique_ptr<Runner>> folds_;
 };
 
-void validate_rows(const std::filesystem::path& dir, const char* table, FoldRunners& runners,
+void validate_rows(const std::vector<MeasuredRow>& rows, FoldRunners& runners,
                    ValidationReport& report) {
-  std::vector<MeasuredRow> rows;
-  read_inference_rows(dir, table, runners.all().catalog(), rows, report.refused);
   for (const MeasuredRow& row : rows) {
     try {
       const auto& [runner, fitted] = runners.of(row);
@@ -196,6 +194,15 @@ void validate_rows(const std::filesystem::path& dir, const char* table, FoldRunn
 
 }  // namespace
 
+ValidationReport predicted_services(const std::vector<MeasuredRow>& rows, const Bundle& bundle,
+                                    ConstantsChoice constants) {
+  ValidationReport report;
+  report.area = "serving";
+  FoldRunners runners(bundle, constants);
+  validate_rows(rows, runners, report);
+  return report;
+}
+
 ValidationReport validate_serving(const std::filesystem::path& dir, const std::string& table,
                                   const Bundle& bundle, ConstantsChoice constants) {
   ValidationReport report;
@@ -206,7 +213,9 @@ ValidationReport validate_serving(const std::filesystem::path& dir, const std::s
   for (const char* known : {"serving_steady", "serving_rate"}) {
     if (!table.empty() && table != known) continue;
     if (has_table(dir / fmt::format("{}.csv", known), report)) {
-      validate_rows(dir, known, runners, report);
+      std::vector<MeasuredRow> rows;
+      read_inference_rows(dir, known, runners.all().catalog(), rows, report.refused);
+      validate_rows(rows, runners, report);
       any = true;
     }
     if (!table.empty()) return report;

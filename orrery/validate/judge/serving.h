@@ -3,10 +3,12 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "orrery/base/bundle.h"
 #include "orrery/validate/report/constants_choice.h"
 #include "orrery/validate/report/report.h"
+#include "orrery/validate/rows/inference_rows.h"
 
 namespace orrery {
 
@@ -23,5 +25,9 @@ namespace orrery {
 ValidationReport validate_serving(const std::filesystem::path& dir, const std::string& table,
                                   const Bundle& bundle,
                                   ConstantsChoice constants = ConstantsChoice::kLeftOut);
+
+// The same for rows that were already read; the report has no note.
+ValidationReport predicted_services(const std::vector<MeasuredRow>& rows, const Bundle& bundle,
+                                    ConstantsChoice constants);
 
 }  // namespace orrery

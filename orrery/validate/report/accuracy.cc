@@ -16,9 +16,9 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kWorst = 3, kMostOfTable = 3;
 
 // Keys of groups in the order in which they are read; others follow by name.
-constexpr std::array<std::string_view, 17> kKeys = {
-    "seen",   "fitted", "covered", "trusted", "tier",   "kind",      "family", "mode",  "subset",
-    "layout", "stack",  "vendor",  "engine",  "system", "framework", "dtype",  "source"};
+constexpr std::array<std::string_view, 18> kKeys = {
+    "seen",   "fitted", "covered", "trusted", "tier",   "kind",   "family",    "mode",  "subset",
+    "layout", "limit",  "stack",   "vendor",  "engine", "system", "framework", "dtype", "source"};
 
 std::size_t rank_of(std::string_view key) {
   return static_cast<std::size_t>(std::find(kKeys.begin(), kKeys.end(), key) - kKeys.begin());
@@ -51,6 +51,7 @@ std::pair<std::string, double> unit_of(const std::string& area, const std::strin
   if (area == "kernels") return {"us", 1e6};
   if (area == "training") return {"s", 1};
   if (area == "training-memory") return {"GB", 1};
+  if (area == "planner") return {"1/s", 1};
   if (metric == "bandwidth") return {"GB/s", 1};
   if (area == "network" || area == "layers") return {"us", 1};
   if (metric == "throughput") return {area == "serving" ? "requests/s" : "tokens/s", 1};

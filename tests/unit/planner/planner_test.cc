@@ -201,6 +201,50 @@ TEST(Plans, OfMoreThanThereIsAreRefused) {
 }
 
 // Each plan's scenario reads back as what was simulated.
+// The message with which a question is refused.
+std::string refusal(const Asked& asked) {
+  try {
+    asked.plans();
+  } catch (const Infeasible& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(Plans, ThatAreImpossibleNameTheClosestAndWhatIsMissing) {
+  Asked asked;
+  asked.rate = 60;
+  const Plans plans = asked.plans();
+  const std::int64_t gpus = plans.fleets.at(0).gpus();
+  ASSERT_GT(gpus, 1);
+  // One GPU less than the best plan needs.
+  Asked few = asked;
+  few.extra = fmt::format(", objective: gpus, gpus: {}", gpus - 1);
+  EXPECT_THAT(refusal(few),
+              HasSubstr(fmt::format("it needs {} GPUs; plan.gpus is {}", gpus, gpus - 1)));
+  Asked stock = asked;
+  stock.gpu = fmt::format("\"h100-sxm:{}\"", gpus - 1);
+  EXPECT_THAT(refusal(stock),
+              HasSubstr(fmt::format("it needs {} h100-sxm; the stock is {}", gpus, gpus - 1)));
+  // 2 USD an hour and GPU, 730 hours a month.
+  Asked money = asked;
+  money.extra = ", budget: 1000";
+  EXPECT_THAT(refusal(money),
+              HasSubstr(fmt::format("it costs {} USD a month; plan.budget is 1000", gpus * 1460)));
+}
+
+TEST(Plans, ThatBreakALimitSayByHowMuch) {
+  Asked slow;
+  slow.slo = "{tpot: 1 ms}";
+  const std::string text = refusal(slow);
+  EXPECT_THAT(text, AllOf(HasSubstr("a token of a request alone takes longer than the limits"),
+                          HasSubstr("tp 2): tpot_p99 is "), HasSubstr("the limit of 1 ms")));
+  // A limit just above the figure is kept by a plan.
+  const std::size_t at = text.find("tpot_p99 is ") + 12;
+  slow.slo = fmt::format("{{tpot: {:.3f} ms}}", 1.02 * std::stod(text.substr(at)));
+  EXPECT_EQ(refusal(slow), "");
+}
+
 TEST(PlanFiles, HoldTheScenarioOfThePlan) {
   Asked asked;
   const Scenario question = asked.scenario();

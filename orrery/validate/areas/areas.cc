@@ -1,4 +1,4 @@
-#include "orrery/validate/judge/areas.h"
+#include "orrery/validate/areas/areas.h"
 
 #include <fmt/format.h>
 #include <tbb/blocked_range.h>
@@ -9,6 +9,7 @@
 #include <exception>
 
 #include "orrery/base/error.h"
+#include "orrery/validate/choices/planner_choices.h"
 #include "orrery/validate/energy/judge_energy.h"
 #include "orrery/validate/judge/accelerator.h"
 #include "orrery/validate/judge/inference.h"
@@ -24,7 +25,7 @@
 namespace orrery {
 namespace {
 
-constexpr std::array<ValidationArea, 11> kAreas = {{
+constexpr std::array<ValidationArea, 12> kAreas = {{
     {"kernels", "kernels", "kernels", true,
      "Single calls of kernels, of the shapes (15 %) that the fits of catalog/kernels leave out; "
      "their "
@@ -69,15 +70,22 @@ constexpr std::array<ValidationArea, 11> kAreas = {{
      "the time that was measured. GPU left out: all calls of a GPU, by constants that were fitted "
      "on the other GPUs. llm_energy: services, each model of a GPU by constants that its rows did "
      "not fit. mlperf: servers at the wall, by node figures that are not of the judged server."},
+    {"planner", "", "planner", true,
+     "Choices among measured layouts by prediction. A row is a question; measured is the best "
+     "score "
+     "(output tokens/s per GPU within a limit of TPOT, iterations/s), predicted the measured score "
+     "of what was chosen, so that the error is the regret. Constants are fitted without the model "
+     "on "
+     "that system, or without the source. shared: the points that AIConfigurator predicts."},
     {"accelerator", "accelerator", "accelerator", false,
      "Models of custom chips against recorded results of Timeloop. Nothing is fitted. counts: how "
      "many access counts of a case are there, and how many are equal here."},
 }};
 
 // The areas in the order of falling time, so that the longest start first.
-constexpr std::array<std::string_view, 11> kByTime = {
-    "kernels", "serving", "training", "inference", "layers",     "training-memory",
-    "network", "energy",  "neusight", "steps",     "accelerator"};
+constexpr std::array<std::string_view, 12> kByTime = {
+    "kernels",         "planner", "serving", "training", "inference", "layers",
+    "training-memory", "network", "energy",  "neusight", "steps",     "accelerator"};
 
 ValidationReport training_rows(const std::filesystem::path& dir, const std::string& table,
                                const Bundle& bundle, ConstantsChoice constants,
@@ -125,6 +133,11 @@ ValidationReport rows_of(std::string_view area, const std::filesystem::path& dir
     return r;
   }
   if (area == "training") return training_rows(dir, table, bundle, constants, remarks_out);
+  if (area == "planner") {
+    PlannerValidation v = validate_planner(dir, table, bundle, constants);
+    remarks_out = std::move(v.remarks);
+    return std::move(v.report);
+  }
   if (area == "inference" || area == "serving") {
     r = area == "serving" ? validate_serving(dir, table, bundle, constants)
                           : validate_inference(dir, table, bundle, constants);
