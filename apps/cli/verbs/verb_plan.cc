@@ -60,6 +60,7 @@ void add_plan(CLI::App& program, Context& context) {
     Runner runner(context.bundle());
     std::vector<Plans> found;
     runner.set_planner([&found](Runner& by, const Scenario& question) {
+      if (question.as<PlanQuestion>().training) return make_plans(by, question);
       found.push_back(find_plans(by, question));
       return found.back().answer;
     });

@@ -349,6 +349,12 @@ ChanceQuestion usual_chance() {
   return q;
 }
 
+ChanceQuestion planned_chance() {
+  ChanceQuestion q = usual_chance();
+  q.checkpoint_write = Seconds(30), q.restart = Seconds(600);
+  return q;
+}
+
 void declare(Fields& f, ChanceQuestion& q) {
   f.add("gpu_variability", q.variability.gpu,
         "standard deviation of the logarithm of the GPUs' speeds, constant during the run (usually "
