@@ -178,7 +178,7 @@ Node ScenarioFlags::document(const std::string& example) const {
 }
 
 ScenarioSweep ScenarioFlags::scenario() const {
-  const char* limits = train_               ? " --train --tokens 2T --global-batch 2048"
+  const char* limits = train_             ? " --train --tokens 2T --global-batch 2048"
                        : of_ == Of::kPlan ? " --rate 4 --slo tpot:40ms"
                                           : "";
   return read_scenario(

@@ -125,11 +125,12 @@ std::string binding(const Point& p) {
   std::string out;
   if (mfu != nullptr) out = fmt::format("{:.3g} % of the arithmetic peak", mfu->value);
   if (bubble != nullptr && communication != nullptr)
-    out += fmt::format("; {:.3g} % of the time is the pipeline's idle time, {:.3g} % exposed "
-                       "communication",
-                       bubble->value, communication->value);
-  if (fits != nullptr) out += fmt::format("; it fits in memory with a chance of {:.0f} %",
-                                          fits->value);
+    out += fmt::format(
+        "; {:.3g} % of the time is the pipeline's idle time, {:.3g} % exposed "
+        "communication",
+        bubble->value, communication->value);
+  if (fits != nullptr)
+    out += fmt::format("; it fits in memory with a chance of {:.0f} %", fits->value);
   return out;
 }
 
@@ -181,11 +182,11 @@ RunPlans find_run_plans(Runner& runner, const Scenario& scenario) {
       if (chance->value < choice.confidence && choice.confidence > 50) continue;
     }
     if (!out.plans.empty() && !all)
-      p.notes.insert(p.notes.begin() + 1,
-                     fmt::format("{:+.2f} % beside the best plan in what the plan has least of",
-                                 100 * (r.value(choice.objective) /
-                                            ranked.front().value(choice.objective) -
-                                        1)));
+      p.notes.insert(
+          p.notes.begin() + 1,
+          fmt::format(
+              "{:+.2f} % beside the best plan in what the plan has least of",
+              100 * (r.value(choice.objective) / ranked.front().value(choice.objective) - 1)));
     out.plans.push_back(r.plan);
     out.answer.points.push_back(std::move(p));
   }
@@ -195,8 +196,7 @@ RunPlans find_run_plans(Runner& runner, const Scenario& scenario) {
         days(choice.by), choice.confidence, most));
   std::vector<std::string>& notes = out.answer.points.front().notes;
   std::string sizes;
-  for (const auto& best : search.best)
-    sizes += (sizes.empty() ? "" : "; ") + told(best.front());
+  for (const auto& best : search.best) sizes += (sizes.empty() ? "" : "; ") + told(best.front());
   notes.push_back("the best of each number of GPUs: " + sizes);
   notes.push_back(fmt::format("complete: {} layouts, {} evaluated; not: {}", search.layouts,
                               search.evaluated, counted_layouts(search)));

@@ -13,7 +13,7 @@ namespace orrery {
 struct RunPlans {
   Answer answer;
   std::vector<RunPlan> plans;
-  Scenario question;  // with the defaults that were taken
+  Scenario question;                                           // with the defaults that were taken
   std::vector<std::pair<std::string, std::int64_t>> rejected;  // layouts, by the reason
 };
 

@@ -8,6 +8,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/planner/bound/run_bound.h"
+#include "orrery/planner/space/run_launch.h"
 #include "orrery/planner/space/run_space.h"
 #include "orrery/scenario/training/training_layout.h"
 #include "orrery/training/schedules/job_schedule.h"
@@ -19,11 +20,12 @@ namespace {
 class Layouts {
  public:
   Layouts(const PlanQuestion& question, const GpuStock& stock, const TrainingEvaluator& run,
-          RunSearch& out)
+          const std::vector<RunLaunch>& launches, RunSearch& out)
       : choice_(question.choice),
         training_(*question.training),
         stock_(stock),
         run_(run),
+        launches_(launches),
         space_(run_space(question, run.model(), run.gpus_of_node())),
         out_(out) {
     monotone_ = stack_of(training_).memory.gradient_buffer;
@@ -34,10 +36,10 @@ class Layouts {
     best_.clear();
     if (!choice_.exhaustive) {
       if (const char* why = beaten(gpus, others); *why != 0) {
-        const auto all = static_cast<std::int64_t>(space_.formats.size() * space_.tp.size() *
-                                                   space_.cp.size() * space_.pp.size() *
-                                                   space_.vp.size() * space_.ep.size()) *
-                         of_grid();
+        const auto all =
+            static_cast<std::int64_t>(space_.formats.size() * space_.tp.size() * space_.cp.size() *
+                                      space_.pp.size() * space_.vp.size() * space_.ep.size()) *
+            of_grid();
         out_.layouts += all;
         out_.reject(why, all);
         return {};
@@ -86,8 +88,8 @@ class Layouts {
 
   // All layouts with these tp, cp and pp.
   void add_stages(RunLayout l) {
-    const auto per_grid = static_cast<std::int64_t>(space_.vp.size() * space_.ep.size() *
-                                                    of_grid());
+    const auto per_grid =
+        static_cast<std::int64_t>(space_.vp.size() * space_.ep.size() * of_grid());
     if (l.gpus % (std::int64_t{l.tp} * l.cp * l.pp) != 0) {
       out_.layouts += per_grid;
       return out_.reject("the GPUs do not divide by tp, cp and pp", per_grid);
@@ -120,8 +122,7 @@ class Layouts {
     std::vector<std::int64_t> micro;
     for (const std::int64_t n : space_.micro_batch)
       if (batch % (n * l.dp()) == 0) micro.push_back(n);
-    const auto of_micro =
-        static_cast<std::int64_t>(space_.zero.size() * space_.recompute.size());
+    const auto of_micro = static_cast<std::int64_t>(space_.zero.size() * space_.recompute.size());
     const auto left = static_cast<std::int64_t>(space_.micro_batch.size() - micro.size());
     if (left > 0)
       out_.reject("the global batch does not divide by the micro-batch and dp", left * of_micro);
@@ -164,8 +165,14 @@ class Layouts {
   }
 
   // Layouts that differ in their micro-batch.
-  void add_row(RunLayout l, const std::vector<std::int64_t>& micro) {
+  void add_row(RunLayout l, std::vector<std::int64_t> micro) {
     TrainingJob job = job_of(l.asked(training_));
+    std::erase_if(micro, [&](std::int64_t n) {
+      l.micro_batch = n;
+      const std::string why = refusal(launches_, l, job);
+      if (!why.empty()) out_.reject(why);
+      return !why.empty();
+    });
     const auto fits = [&](std::size_t i) {
       job.micro_batch = micro[i];
       const double chance = run_.fits(job);
@@ -203,7 +210,8 @@ class Layouts {
   void keep(RatedRun r) {
     if (!out_.fastest || better(PlanObjective::kTime, r, *out_.fastest)) out_.fastest = r;
     if (!out_.cheapest || better(PlanObjective::kCost, r, *out_.cheapest)) out_.cheapest = r;
-    if (choice_.by > Seconds(0) && r.run.total > choice_.by) return out_.reject("ends after plan.by");
+    if (choice_.by > Seconds(0) && r.run.total > choice_.by)
+      return out_.reject("ends after plan.by");
     if (choice_.budget > 0 && r.run.usd > choice_.budget)
       return out_.reject("costs more than plan.budget");
     if (best_.size() == static_cast<std::size_t>(choice_.top) &&
@@ -220,6 +228,7 @@ class Layouts {
   const TrainingQuestion& training_;
   const GpuStock& stock_;
   const TrainingEvaluator& run_;
+  const std::vector<RunLaunch>& launches_;  // of the stack
   RunSpace space_;
   RunSearch& out_;
   bool monotone_ = false;
@@ -253,6 +262,7 @@ void RunSearch::reject(const std::string& reason, std::int64_t n) { rejected[rea
 
 RunSearch search_runs(Runner& runner, const Scenario& question) {
   const auto& q = question.as<PlanQuestion>();
+  const std::vector<RunLaunch> launches = run_launches(runner.bundle(), stack_of(*q.training).name);
   RunSearch out;
   std::vector<RatedRun> all;  // the best so far
   for (const std::string& text : q.choice.gpu) {
@@ -260,7 +270,7 @@ RunSearch search_runs(Runner& runner, const Scenario& question) {
     RunPlan any{stock, {}};
     const std::unique_ptr<TrainingEvaluator> run = runner.evaluator(any.asked(question));
     if (stock.gpu.find('/') == std::string::npos) stock.gpu = run->gpu().id;
-    Layouts layouts(q, stock, *run, out);
+    Layouts layouts(q, stock, *run, launches, out);
     for (const std::int64_t gpus : gpu_counts(q, stock)) {
       std::vector<RatedRun> best = layouts.best(gpus, all);
       if (best.empty()) continue;

@@ -257,7 +257,7 @@ const std::vector<std::string>& keys_of(const Scenario::Asked& asked) {
                    "hardware", "training", "chance",    "cost",  "energy"},
       kPlan = {"name", "question", "model", "model_overrides", "workload", "cost",
                "load", "slo",      "plan"},
-      kRunPlan = {"name", "question", "model", "model_overrides",
+      kRunPlan = {"name", "question", "model",  "model_overrides",
                   "cost", "training", "chance", "plan"};
   if (std::holds_alternative<CollectiveQuestion>(asked)) return kCollective;
   if (std::holds_alternative<KernelQuestion>(asked)) return kKernel;

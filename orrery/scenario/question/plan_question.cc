@@ -40,7 +40,8 @@ void declare(Fields& f, PlanChoice& p) {
              "the highest rate that plan.gpus or plan.budget can take; time: of a run; pareto: all "
              "plans of a run that no other one beats in time, money and GPUs");
   f.add("gpus", p.gpus, "most GPUs of a plan; 0: no limit").range(0, kMostGpus);
-  f.add("budget", p.budget, "most USD that a plan may cost: a service in a month (730 hours), a run in all; 0: no "
+  f.add("budget", p.budget,
+        "most USD that a plan may cost: a service in a month (730 hours), a run in all; 0: no "
         "limit")
       .range(0, 1e12);
   f.add("engines", p.engines, "engines to choose from").repeats();
@@ -52,10 +53,12 @@ void declare(Fields& f, PlanChoice& p) {
         "aggregated: every engine does prefill and decode; disaggregated: each does one of them")
       .one_of({"aggregated", "disaggregated"})
       .repeats();
-  f.add("tp", p.tp, "tensor-parallel ranks to choose from; none: 1, 2, 4, ... up to engine_gpus, of a run "
+  f.add("tp", p.tp,
+        "tensor-parallel ranks to choose from; none: 1, 2, 4, ... up to engine_gpus, of a run "
         "up to the GPUs of a node")
       .range(1, kMostGpus);
-  f.add("pp", p.pp, "pipeline stages to choose from; none: 1, and 2 where tp fills a node; of a run all "
+  f.add("pp", p.pp,
+        "pipeline stages to choose from; none: 1, and 2 where tp fills a node; of a run all "
         "that divide the layers")
       .range(1, kMostGpus);
   f.add("engine_gpus", p.engine_gpus, "most GPUs of one engine; 0: those of a node")
@@ -68,7 +71,8 @@ void declare(Fields& f, PlanChoice& p) {
       .unit("%");
   f.add("spare", p.spare, "engines of each pool that may be lost while the limits hold (N+1: 1)")
       .range(0, 1000);
-  f.add("top", p.top, "number of plans, each of another engine, layout or number of GPUs, that are shown")
+  f.add("top", p.top,
+        "number of plans, each of another engine, layout or number of GPUs, that are shown")
       .range(1, 20);
   f.add("exhaustive", p.exhaustive,
         "look at every candidate instead of those that can win; the plans are the same");
@@ -103,16 +107,31 @@ const std::vector<std::string>& plan_keys_of_services() {
 }
 
 const std::vector<std::string>& plan_keys_of_runs() {
-  static const std::vector<std::string> keys = {"by",          "gpu_counts", "cp",       "vp", "ep",
-                                                "micro_batch", "zero",       "recompute"};
+  static const std::vector<std::string> keys = {"by", "gpu_counts",  "cp",   "vp",
+                                                "ep", "micro_batch", "zero", "recompute"};
   return keys;
 }
 
 const std::vector<std::string>& planned_training_keys() {
-  static const std::vector<std::string> keys = {
-      "gpus", "tp",        "cp",   "pp",          "vp",           "ep",           "micro_batch",
-      "zero", "recompute", "rank", "split",       "first_layers", "last_layers",  "events",
-      "shard", "find_max_batch", "recompute_layers", "split_embedding", "split_loss"};
+  static const std::vector<std::string> keys = {"gpus",
+                                                "tp",
+                                                "cp",
+                                                "pp",
+                                                "vp",
+                                                "ep",
+                                                "micro_batch",
+                                                "zero",
+                                                "recompute",
+                                                "rank",
+                                                "split",
+                                                "first_layers",
+                                                "last_layers",
+                                                "events",
+                                                "shard",
+                                                "find_max_batch",
+                                                "recompute_layers",
+                                                "split_embedding",
+                                                "split_loss"};
   return keys;
 }
 

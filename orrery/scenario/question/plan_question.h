@@ -59,15 +59,15 @@ struct PlanChoice {
   std::vector<std::string> modes = {"aggregated"};
   // To be tried; empty: all that an engine, or a job, may have.
   std::vector<std::int64_t> tp, pp;
-  std::int64_t engine_gpus = 0;      // most GPUs of one engine; 0: one node
-  double confidence = 50;            // %: quantile of the step times at which fleets are tried
-  std::int64_t spare = 0;            // engines of each pool that may be lost within the limits
-  std::int64_t top = 3;              // plans of different engines that are shown and proved
-  bool exhaustive = false;           // look at all candidates instead of those that can win
+  std::int64_t engine_gpus = 0;  // most GPUs of one engine; 0: one node
+  double confidence = 50;        // %: quantile of the step times at which fleets are tried
+  std::int64_t spare = 0;        // engines of each pool that may be lost within the limits
+  std::int64_t top = 3;          // plans of different engines that are shown and proved
+  bool exhaustive = false;       // look at all candidates instead of those that can win
 
   // Of a run alone.
-  Seconds by;                                              // longest time to train; 0: no limit
-  std::vector<std::int64_t> gpu_counts;                    // numbers of GPUs to be tried
+  Seconds by;                                               // longest time to train; 0: no limit
+  std::vector<std::int64_t> gpu_counts;                     // numbers of GPUs to be tried
   std::vector<std::int64_t> cp, vp, ep, micro_batch, zero;  // as tp and pp
   std::vector<std::string> recompute = {"none", "selective", "full"};
 };

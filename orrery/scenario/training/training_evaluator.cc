@@ -21,8 +21,8 @@ TrainingEvaluator::TrainingEvaluator(Facts& facts, const Scenario& s)
     if (price_->electricity && gpu_.power)
       plant_.emplace(facts, PlantChoice(), gpu_, s.hardware.node, notes);
   }
-  setting_.emplace(TrainingSetting{
-      *model_, gpu_, s.hardware.node, facts.kernels(gpu_, training_kernels(gpu_, facts.bundle()))});
+  setting_.emplace(TrainingSetting{*model_, gpu_, s.hardware.node,
+                                   facts.kernels(gpu_, training_kernels(gpu_, facts.bundle()))});
   answerer_.emplace(facts, question_, *setting_);
 }
 
