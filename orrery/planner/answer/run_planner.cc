@@ -39,9 +39,14 @@ Scenario with_defaults(Scenario s) {
   return s;
 }
 
+std::string usd(double value) {
+  return value < 1e6 ? fmt::format("{:.4g} thousand USD", value / 1e3)
+                     : fmt::format("{:.4g} million USD", value / 1e6);
+}
+
 std::string told(const RatedRun& r) {
   return fmt::format("{}: {:.4g} days{}", r.plan.name(), days(r.run.total),
-                     r.run.usd > 0 ? fmt::format(", {:.4g} USD", r.run.usd) : "");
+                     r.run.usd > 0 ? ", " + usd(r.run.usd) : "");
 }
 
 std::string counted_layouts(const RunSearch& search) {
@@ -56,13 +61,12 @@ std::string counted_layouts(const RunSearch& search) {
 // Why there is no plan.
 [[noreturn]] void refuse(const PlanChoice& choice, const RunSearch& search) {
   if (!search.fastest) {
-    if (search.nearest.gpu.gpu.empty())
+    if (!search.nearest)
       throw Infeasible(fmt::format("none of {} layouts is possible: {}", search.layouts,
                                    counted_layouts(search)));
-    throw Infeasible(fmt::format(
-        "no GPU of the plan holds the run: the closest of {} layouts, {}, fits with a chance of "
-        "{:.0f} %",
-        search.layouts, search.nearest.name(), 100 * search.nearest_fits));
+    throw Infeasible(
+        fmt::format("no GPU of the plan holds the run; the closest of {} layouts, {}, {}",
+                    search.layouts, search.nearest->name(), search.nearest_memory.summary()));
   }
   const RatedRun &fast = *search.fastest, &cheap = *search.cheapest;
   const bool late = choice.by > Seconds(0) && fast.run.total > choice.by;
@@ -74,9 +78,8 @@ std::string counted_layouts(const RunSearch& search) {
         days(fast.run.total) - days(choice.by)));
   if (choice.budget > 0 && cheap.run.usd > choice.budget)
     throw Infeasible(fmt::format(
-        "no plan costs at most {:.4g} USD; the closest, {}, costs {:.4g} USD: {:.4g} USD are "
-        "missing",
-        choice.budget, cheap.plan.name(), cheap.run.usd, cheap.run.usd - choice.budget));
+        "no plan costs at most {}; the closest, {}, costs {}: {} are missing", usd(choice.budget),
+        cheap.plan.name(), usd(cheap.run.usd), usd(cheap.run.usd - choice.budget)));
   throw Infeasible(fmt::format(
       "plan.by and plan.budget contradict each other: the fastest plan is {}; the cheapest {}",
       told(fast), told(cheap)));
@@ -198,6 +201,11 @@ RunPlans find_run_plans(Runner& runner, const Scenario& scenario) {
   std::string sizes;
   for (const auto& best : search.best) sizes += (sizes.empty() ? "" : "; ") + told(best.front());
   notes.push_back("the best of each number of GPUs: " + sizes);
+  const PlanObjective objective = choice.objective;
+  if (search.unlimited && objective != PlanObjective::kPareto &&
+      better(objective, *search.unlimited, ranked.front()))
+    notes.push_back(fmt::format("plan.by or plan.budget binds; without them the best would be {}",
+                                told(*search.unlimited)));
   notes.push_back(fmt::format("complete: {} layouts, {} evaluated; not: {}", search.layouts,
                               search.evaluated, counted_layouts(search)));
   for (const auto& [reason, n] : search.rejected) out.rejected.emplace_back(reason, n.layouts);

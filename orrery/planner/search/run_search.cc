@@ -173,15 +173,13 @@ class Layouts {
       if (!why.empty()) out_.reject(why);
       return !why.empty();
     });
-    const auto fits = [&](std::size_t i) {
-      job.micro_batch = micro[i];
-      const double chance = run_.fits(job);
-      const bool enough = chance >= choice_.confidence / 100;
-      if (!enough && chance >= out_.nearest_fits) {
-        l.micro_batch = micro[i];
-        out_.nearest = {stock_, l}, out_.nearest_fits = chance;
-      }
-      return enough ? std::optional(chance) : std::nullopt;
+    const auto fits = [&](std::size_t i) -> std::optional<double> {
+      job.micro_batch = l.micro_batch = micro[i];
+      const TrainingMemory memory = run_.memory(job);
+      const double chance = run_.fits(memory);
+      if (chance >= choice_.confidence / 100) return chance;
+      miss(l, memory);
+      return std::nullopt;
     };
     std::vector<std::optional<double>> chance(micro.size());
     if (choice_.exhaustive || !monotone_) {
@@ -205,6 +203,14 @@ class Layouts {
       ++out_.evaluated;
       keep({{stock_, l}, run_.run(job), *chance[i]});
     }
+  }
+
+  // Remembers a layout that does not fit, if it is the closest to fitting.
+  void miss(const RunLayout& l, const TrainingMemory& memory) {
+    const double share = memory.total() / memory.capacity;
+    if (out_.nearest && share >= out_.nearest_share) return;
+    out_.nearest = {stock_, l};
+    out_.nearest_share = share, out_.nearest_memory = memory;
   }
 
   void keep(RatedRun r) {
@@ -260,7 +266,9 @@ bool better(PlanObjective objective, const RatedRun& a, const RatedRun& b) {
 
 void RunSearch::reject(const std::string& reason, std::int64_t n) { rejected[reason].layouts += n; }
 
-RunSearch search_runs(Runner& runner, const Scenario& question) {
+namespace {
+
+RunSearch search(Runner& runner, const Scenario& question) {
   const auto& q = question.as<PlanQuestion>();
   const std::vector<RunLaunch> launches = run_launches(runner.bundle(), stack_of(*q.training).name);
   RunSearch out;
@@ -284,6 +292,16 @@ RunSearch search_runs(Runner& runner, const Scenario& question) {
     }
   }
   return out;
+}
+
+}  // namespace
+
+RunSearch search_runs(Runner& runner, const Scenario& question) {
+  RunSearch out = search(runner, question);
+  if (!out.best.empty() || question.as<PlanQuestion>().choice.exhaustive) return out;
+  Scenario all = question;
+  std::get<PlanQuestion>(all.asked).choice.exhaustive = true;
+  return search(runner, all);
 }
 
 }  // namespace orrery

@@ -51,14 +51,18 @@ struct RunSearch {
     std::string example;  // the message of one of them; empty: the reason says all
   };
   std::map<std::string, Reason> rejected;
-  // The layout whose chance to fit is largest among those that do not fit; a GPU of "" for none.
-  RunPlan nearest;
-  double nearest_fits = 0;
+  // The one that misses the memory of its GPU by the least, and the share of it that it needs.
+  std::optional<RunPlan> nearest;
+  double nearest_share = 0;
+  TrainingMemory nearest_memory;
+  // The best by the objective if plan.by and plan.budget did not hold, of those evaluated.
+  std::optional<RatedRun> unlimited;
 
   void reject(const std::string& reason, std::int64_t layouts = 1);
 };
 
-// REQUIRES a PlanQuestion with a run that has a length and a global batch.
+// REQUIRES a PlanQuestion with a run that has a length and a global batch. Where no layout keeps
+// the limits, all of them are evaluated, so that the closest one is known.
 RunSearch search_runs(Runner& runner, const Scenario& question);
 
 }  // namespace orrery

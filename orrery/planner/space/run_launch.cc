@@ -112,13 +112,13 @@ std::vector<RunLaunch> run_launches(const Bundle& bundle, std::string_view stack
 
 std::string refusal(const std::vector<RunLaunch>& launches, const RunLayout& layout,
                     const TrainingJob& job) {
-  std::string first;
+  std::string all;
   for (const RunLaunch& launch : launches) {
-    std::string why = launch.refusal(layout, job);
+    const std::string why = launch.refusal(layout, job);
     if (why.empty()) return "";
-    if (first.empty()) first = std::move(why);
+    if (all.find(why) == all.npos) all += (all.empty() ? "" : ", ") + why;
   }
-  return first;
+  return all;
 }
 
 }  // namespace orrery

@@ -28,8 +28,10 @@ class TrainingEvaluator {
   const Gpu& gpu() const { return gpu_; }
   std::int64_t gpus_of_node() const;
 
-  // The chance that the job fits in memory, 0 to 1.
-  double fits(const TrainingJob& job) const { return answerer_->fits(answerer_->memory(job)); }
+  // The memory of the fullest rank, and the chance that a job with it fits, 0 to 1. It fits where
+  // the chance is one half or more.
+  TrainingMemory memory(const TrainingJob& job) const { return answerer_->memory(job); }
+  double fits(const TrainingMemory& memory) const { return answerer_->fits(memory); }
 
   // A run of the job. Joules are 0 where the GPU's power is not known, USD where no price is asked
   // for.

@@ -11,7 +11,7 @@ TrainingMemory TrainingAnswerer::memory(const TrainingJob& job) const {
 }
 
 double TrainingAnswerer::fits(const TrainingMemory& m) const {
-  return m.fits() ? fit_probability(m, memory_.fitted.error) : 0;
+  return fit_probability(m, memory_.fitted.error);
 }
 
 TrainingAnswerer::Timed TrainingAnswerer::time(const TrainingJob& job) const {
