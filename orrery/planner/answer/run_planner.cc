@@ -121,6 +121,17 @@ std::vector<RatedRun> chosen(const PlanChoice& choice, const RunSearch& search) 
   return front;
 }
 
+// How a plan compares with the best one.
+std::string compared_runs(PlanObjective objective, const RatedRun& best, const RatedRun& other) {
+  const auto more = [](double a, double b) { return 100 * (b / a - 1); };
+  std::string out =
+      fmt::format("{:+.2f} % time", more(best.run.total.value(), other.run.total.value()));
+  if (best.run.usd > 0) out += fmt::format(", {:+.2f} % USD", more(best.run.usd, other.run.usd));
+  if (objective == PlanObjective::kEnergy)
+    out += fmt::format(", {:+.2f} % energy", more(best.run.joules, other.run.joules));
+  return out + " beside the best plan";
+}
+
 // The part of an iteration that is not work of the passes and that is largest.
 std::string binding(const Point& p) {
   const Metric *mfu = p.find("mfu"), *bubble = p.find("bubble"),
@@ -176,23 +187,26 @@ RunPlans find_run_plans(Runner& runner, const Scenario& scenario) {
   out.answer.resolved = to_json(out.question);
   std::vector<std::string> further;  // the best of other numbers of GPUs
   const bool all = choice.objective == PlanObjective::kPareto;
-  double most = 0;  // chance to end in time
+  double most = 0;     // chance to end in time
+  std::string reason;  // why a plan that fits the GPUs does not fit their hosts
   for (const RatedRun& r : ranked) {
     if (!all && out.plans.size() == static_cast<std::size_t>(choice.top)) break;
     Point p = answered(runner, out.question, r);
+    if (!p.feasibility.fits) {
+      reason = p.feasibility.reason;
+      continue;
+    }
     if (const Metric* chance = p.find("in_time"); chance != nullptr) {
       most = std::max(most, chance->value);
       if (chance->value < choice.confidence && choice.confidence > 50) continue;
     }
     if (!out.plans.empty() && !all)
-      p.notes.insert(
-          p.notes.begin() + 1,
-          fmt::format(
-              "{:+.2f} % beside the best plan in what the plan has least of",
-              100 * (r.value(choice.objective) / ranked.front().value(choice.objective) - 1)));
+      p.notes.insert(p.notes.begin() + 1, compared_runs(choice.objective, ranked.front(), r));
     out.plans.push_back(r.plan);
     out.answer.points.push_back(std::move(p));
   }
+  if (out.plans.empty() && !reason.empty())
+    throw Infeasible(fmt::format("no plan fits its nodes: {}", reason));
   if (out.plans.empty())
     throw Infeasible(fmt::format(
         "no plan ends within {:.4g} days with a chance of {} %: the best chance is {:.0f} %",
@@ -201,6 +215,10 @@ RunPlans find_run_plans(Runner& runner, const Scenario& scenario) {
   std::string sizes;
   for (const auto& best : search.best) sizes += (sizes.empty() ? "" : "; ") + told(best.front());
   notes.push_back("the best of each number of GPUs: " + sizes);
+  if (!scenario.as<PlanQuestion>().training->chance)
+    notes.push_back(fmt::format(
+        "not declared: a checkpoint takes {:.0f} s from the job, a restart {:.0f} min (chance)",
+        planned_chance().checkpoint_write.value(), planned_chance().restart.value() / 60));
   const PlanObjective objective = choice.objective;
   if (search.unlimited && objective != PlanObjective::kPareto &&
       better(objective, *search.unlimited, ranked.front()))

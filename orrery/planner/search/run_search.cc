@@ -36,10 +36,7 @@ class Layouts {
     best_.clear();
     if (!choice_.exhaustive) {
       if (const char* why = beaten(gpus, others); *why != 0) {
-        const auto all =
-            static_cast<std::int64_t>(space_.formats.size() * space_.tp.size() * space_.cp.size() *
-                                      space_.pp.size() * space_.vp.size() * space_.ep.size()) *
-            of_grid();
+        const std::int64_t all = of_space();
         out_.layouts += all;
         out_.reject(why, all);
         return {};
@@ -49,6 +46,12 @@ class Layouts {
     l.gpus = gpus;
     for (const Dtype format : space_.formats) {
       l.format = format;
+      if (run_.gpu().compute_dtype(format) != format) {
+        const std::int64_t all = of_space() / static_cast<std::int64_t>(space_.formats.size());
+        out_.layouts += all;
+        out_.reject("the GPU does not multiply in the format", all);
+        continue;
+      }
       for (const std::int64_t tp : space_.tp)
         for (const std::int64_t cp : space_.cp)
           for (const std::int64_t pp : space_.pp) {
@@ -109,6 +112,13 @@ class Layouts {
         }
       }
     }
+  }
+
+  // All layouts on a number of GPUs.
+  std::int64_t of_space() const {
+    return static_cast<std::int64_t>(space_.formats.size() * space_.tp.size() * space_.cp.size() *
+                                     space_.pp.size() * space_.vp.size() * space_.ep.size()) *
+           of_grid();
   }
 
   // Layouts that share tp, cp, pp, vp and ep.
@@ -214,6 +224,8 @@ class Layouts {
   }
 
   void keep(RatedRun r) {
+    if (choice_.objective == PlanObjective::kEnergy && r.run.joules <= 0)
+      return out_.reject("the power of the GPU is not known");
     if (!out_.fastest || better(PlanObjective::kTime, r, *out_.fastest)) out_.fastest = r;
     if (!out_.cheapest || better(PlanObjective::kCost, r, *out_.cheapest)) out_.cheapest = r;
     if (choice_.by > Seconds(0) && r.run.total > choice_.by)
