@@ -22,6 +22,7 @@
 
 #include "orrery/planner/space/run_plan.h"
 #include "orrery/scenario/runner/runner.h"
+#include "orrery/scenario/training/training_evaluator.h"
 
 namespace orrery {
 
@@ -31,18 +32,18 @@ struct RatedRun {
   TrainingEvaluator::Run run;
   double fits = 1;  // chance that it fits in memory
 
-  // What the objective has least of; of kPareto the time.
+  // The quantity that the objective has least of; the time where it is kPareto.
   double value(PlanObjective objective) const;
 };
-// Whether `a` is better than `b`: a smaller value, then less time, fewer GPUs, and at last the name,
-// so that the order does not depend on the order of the space.
+// Whether `a` is better than `b`: it has a smaller value, then less time, fewer GPUs, and at last
+// the smaller name. The order therefore does not depend on the order of the space.
 bool better(PlanObjective objective, const RatedRun& a, const RatedRun& b);
 
 struct RunSearch {
   // The best of each type and number of GPUs that keep plan.by and plan.budget, the best first, at
   // most `top` of each.
   std::vector<std::vector<RatedRun>> best;
-  // Of all that fit in memory, whether or not they keep the limits.
+  // The extremes of all that fit in memory, whether or not they keep the limits.
   std::optional<RatedRun> fastest, cheapest;
   std::int64_t layouts = 0;    // of the space
   std::int64_t evaluated = 0;  // in closed form

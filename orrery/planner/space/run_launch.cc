@@ -14,7 +14,7 @@
 namespace orrery {
 namespace {
 
-// What a stack must be told of a layout: a setting and its value.
+// The settings of a layout that a stack must be told, each with its value.
 std::vector<std::pair<std::string, std::string>> settings_of(const RunLayout& l,
                                                              const TrainingJob& job) {
   std::vector<std::pair<std::string, std::string>> out;
@@ -22,7 +22,7 @@ std::vector<std::pair<std::string, std::string>> settings_of(const RunLayout& l,
     if (n > 1) out.emplace_back(name, std::to_string(n));
   };
   size("tp", l.tp), size("cp", l.cp), size("pp", l.pp), size("vp", l.vp), size("ep", l.ep);
-  if (l.pp > 1) out.emplace_back("pipeline", l.vp > 1 ? "interleaved" : "1f1b");
+  if (l.pp > 1) out.emplace_back("pipeline", schedule_name(job.plan));
   if (job.plan.sequence_parallel) out.emplace_back("sequence_parallel", "true");
   out.emplace_back("zero", std::to_string(l.zero));
   out.emplace_back("recompute", to_text(l.recompute));

@@ -6,11 +6,12 @@
 //   whole_groups  interleaved pipelines take micro-batches in groups of pp (Megatron Core)
 //   lines         of the file, in their order. A line without `set` is always written. One with
 //                 `set` is written if that size (tp, cp, pp, vp, ep) is above 1, or if it is what
-//                 `is` says: zero 0 to 3; recompute none, selective, full; format; pipeline 1f1b,
-//                 interleaved; sequence_parallel true. An empty one says that nothing is needed.
+//                 `is` says: zero 0 to 3; recompute none, selective, full; format; pipeline with
+//                 the name of a schedule; sequence_parallel true. An empty one says that nothing
+//                 is needed.
 //   sources       where the names can be read
 //
-// What no line says, the stack cannot be told: a layout that needs it is refused.
+// A setting that no line has cannot be told to the stack: a layout that needs it is refused.
 #pragma once
 
 #include <string>
@@ -33,7 +34,7 @@ class RunLaunch {
   // Why the stack cannot be told the layout; empty: it can. `job`: of the layout.
   std::string refusal(const RunLayout& layout, const TrainingJob& job) const;
 
-  // What the text of a layout depends on beyond it.
+  // The text of a layout also depends on these.
   struct Setting {
     std::int64_t gpus_per_node = 8, layers = 1, iterations = 1;  // layers: of the whole model
   };
@@ -52,7 +53,7 @@ class RunLaunch {
   std::vector<std::string> sources_;
 };
 
-// Those of a stack, in the order of their names; none: nothing is known of how it is started.
+// The ways to start a stack, in the order of their names; none: nothing is known of them.
 std::vector<RunLaunch> run_launches(const Bundle& bundle, std::string_view stack);
 
 // Why no way to start the stack takes the layout; empty: one does, or none is known.

@@ -65,7 +65,7 @@ struct PlanChoice {
   std::int64_t top = 3;          // plans of different engines that are shown and proved
   bool exhaustive = false;       // look at all candidates instead of those that can win
 
-  // Of a run alone.
+  // The members that follow are of a run alone.
   Seconds by;                                               // longest time to train; 0: no limit
   std::vector<std::int64_t> gpu_counts;                     // numbers of GPUs to be tried
   std::vector<std::int64_t> cp, vp, ep, micro_batch, zero;  // as tp and pp

@@ -73,7 +73,7 @@ class TrainingAnswerer {
   // Fills in everything but `at`. REQUIRES that check_job accepts.
   void answer(TrainingJob job, Point& point);
 
-  // What a search over layouts needs of the answer, for less than a hundredth of its time. All of
+  // A search over layouts needs these parts of the answer, each for a fraction of its time. All of
   // them REQUIRE that check_job and the schedule accept, and no knobs of the boards.
   //
   // The memory of the fullest rank.

@@ -59,7 +59,7 @@ Seconds interval_of(const ChanceQuestion& q, Hertz failures, Seconds iteration) 
 // Moves a stream to the first number of a draw.
 void begin(RandomStream& stream, std::size_t draw) { stream.seek(std::uint64_t{draw} << 32); }
 
-// What follows without draws, and the checkpoints of a run.
+// The results that follow without draws, and the checkpoints of a run.
 struct Expected {
   ChanceResult result;
   CheckpointPlan plan;

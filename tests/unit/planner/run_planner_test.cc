@@ -109,7 +109,6 @@ TEST(RunPlans, OfOneLayoutAreItsAnswer) {
   const Point answer = runner.run(train).points.at(0);
   for (const char* name : {"time_to_train", "cost", "iteration_time", "memory", "mfu"})
     EXPECT_DOUBLE_EQ(found.answer.points[0].find(name)->value, answer.find(name)->value) << name;
-  // What the search ranks by is the same time, but for the draws of chance.
   EXPECT_EQ(found.plans[0].layout.dp(), 2);
 }
 
@@ -134,7 +133,7 @@ std::vector<std::string> best_of(const Scenario& question, bool exhaustive) {
   return out;
 }
 
-// What is left out by bisection and by bounds is nothing that could win.
+// Bisection and bounds leave nothing out that could win.
 TEST(RunPlans, ArePrunedExactly) {
   std::mt19937 random(7);
   const auto pick = [&random](const std::vector<std::string>& of) {
