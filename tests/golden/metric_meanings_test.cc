@@ -73,6 +73,11 @@ slo: {tpot: 50 ms}
 plan: {gpu: [h100-sxm], tp: [1], pp: [1]}
 )",
     R"(
+model: llama-3-8b
+training: {tokens: 1e9, stack: megatron, global_batch: 64}
+plan: {gpu: [h100-sxm], gpu_counts: [8], tp: [2], cp: [1], by: 30 d}
+)",
+    R"(
 hardware: {gpu: h100-sxm}
 kernel: {op: gemm, m: 8, n: 1024, k: 1024}
 )", "replay: {trace: " ORRERY_SOURCE_DIR "/fuzz/corpus/kineto/data_parallel.json, scale: cpu=2}"};

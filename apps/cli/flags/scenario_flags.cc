@@ -99,6 +99,7 @@ ScenarioFlags::ScenarioFlags(CLI::App& app, Of of) : of_(of), verb_(app.get_name
       add_leaves(app, f);
     }
   }
+  if (of == Of::kPlan) add_run(app);
   if (of != Of::kPlan) add_engine_keys(app);
   if (service) add_limits(app);
   add_assignments(app, kEngineGroup);
@@ -114,6 +115,21 @@ void ScenarioFlags::add_leaves(CLI::App& app, const Field& group) {
     if (group.name() == "cluster" && f.name() == "power_limit") names = "--cluster-power-limit";
     if (f.name() == "gpu") names = "-g," + names;
     add(app, f, group.name() + "." + f.name(), names, help_of(f))->group(group.doc());
+  }
+}
+
+void ScenarioFlags::add_run(CLI::App& app) {
+  app.add_flag("--train", train_, "plan a training run in the place of a service")
+      ->group("what is asked about");
+  const std::vector<std::string>& chosen = planned_training_keys();
+  for (const char* group : {"training", "chance"}) {
+    for (const Field& f : fields().find(group)->group()->all()) {
+      if (*group == 't' && std::find(chosen.begin(), chosen.end(), f.name()) != chosen.end())
+        continue;
+      // A flag of services has another key: --set training.expert_skew.
+      if (app.get_option_no_throw(flag_name(f.name())) != nullptr) continue;
+      add_key(app, std::string(group) + "." + f.name(), "--train: the run");
+    }
   }
 }
 
@@ -152,13 +168,19 @@ Node ScenarioFlags::document(const std::string& example) const {
   set_path(document, "name", scalar_node("command line", ""));
   apply(document);
   check_asked(document, example, of_ == Of::kPlan ? "plan.gpu" : "hardware.gpu");
-  if (of_ != Of::kWorkload && !document.find("load"))
+  if (train_ && !document.find("training"))
+    throw InputError("--train needs the length of the run, as in --tokens 2T --global-batch 2048");
+  if (!train_ && of_ == Of::kPlan && document.find("training"))
+    throw InputError("flags of a training run need --train");
+  if (of_ != Of::kWorkload && !train_ && !document.find("load"))
     set_path(document, "load.seed", scalar_node("0", ""));
   return document;
 }
 
 ScenarioSweep ScenarioFlags::scenario() const {
-  const char* limits = of_ == Of::kPlan ? " --rate 4 --slo tpot:40ms" : "";
+  const char* limits = train_             ? " --train --tokens 2T --global-batch 2048"
+                       : of_ == Of::kPlan ? " --rate 4 --slo tpot:40ms"
+                                          : "";
   return read_scenario(
       document(fmt::format("orrery {} --model llama-3-8b --gpu h100-sxm{}", verb_, limits)));
 }

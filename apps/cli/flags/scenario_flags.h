@@ -30,11 +30,14 @@ class ScenarioFlags : public KeyFlags {
   void add_leaves(CLI::App& app, const Field& group);
   // Whether the verb has flags for the keys of a group.
   bool has(const Field& group) const;
+  // Flags of a run that is planned: those of `training` and `chance` that the plan does not choose.
+  void add_run(CLI::App& app);
   void add_engine_keys(CLI::App& app);
   void add_limits(CLI::App& app);
 
   Of of_;
   std::string verb_;
+  bool train_ = false;                // of --train
   std::string slo_;                   // of --slo
   std::vector<std::string> goodput_;  // of --goodput
 };

@@ -9,7 +9,17 @@ namespace orrery::cli {
 namespace {
 
 // The metrics of a plan that its paragraph shows, where it has them.
-constexpr const char* kOfPlan[] = {"cost_per_hour",
+constexpr const char* kOfPlan[] = {"in_time",
+                                   "time_to_train",
+                                   "cost",
+                                   "energy",
+                                   "gpu_hours",
+                                   "iteration_time",
+                                   "mfu",
+                                   "goodput",
+                                   "memory",
+                                   "fits",
+                                   "cost_per_hour",
                                    "cost_per_million_output_tokens",
                                    "chance",
                                    "headroom",

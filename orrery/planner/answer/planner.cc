@@ -7,6 +7,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/planner/answer/closest.h"
+#include "orrery/planner/answer/run_planner.h"
 #include "orrery/planner/verify/proof.h"
 #include "orrery/scenario/document/scenario_keys.h"
 
@@ -28,6 +29,10 @@ Scenario asked(Scenario s) {
   if (q.service.find_max_rate)
     throw InputError("load.find_max_rate: a plan with plan.objective throughput seeks the rate");
   if (q.service.repeat > 1) throw InputError("load.repeat: a plan is proved with seeds of its own");
+  if (q.choice.objective == PlanObjective::kTime || q.choice.objective == PlanObjective::kPareto)
+    throw InputError(
+        "plan.objective time and pareto are of training runs; of a service it is cost, gpus, "
+        "energy or throughput");
   const bool money = q.choice.objective == PlanObjective::kCost || q.choice.budget > 0;
   if (money && !s.cost.asked()) s.cost.tier = "on_demand";
   return s;
@@ -136,6 +141,7 @@ Plans find_plans(Runner& runner, const Scenario& scenario) {
 }
 
 Answer make_plans(Runner& runner, const Scenario& question) {
+  if (question.as<PlanQuestion>().training) return find_run_plans(runner, question).answer;
   return find_plans(runner, question).answer;
 }
 

@@ -29,6 +29,8 @@ constexpr MetricMeaning kMeanings[] = {
      "probability that the limits hold, over errors of the step times and other requests: the "
      "share "
      "of ten simulations in which they did"},
+    {"in_time", "plan",
+     "probability that the run ends in plan.by, over the errors of the prediction and failures"},
     {"headroom", "plan", "by how much the rate may grow until the limits are missed"},
     // Latency and throughput.
     {"ttft", kServe,

@@ -256,12 +256,14 @@ const std::vector<std::string>& keys_of(const Scenario::Asked& asked) {
       kTraining = {"name",     "question", "objective", "model", "model_overrides",
                    "hardware", "training", "chance",    "cost",  "energy"},
       kPlan = {"name", "question", "model", "model_overrides", "workload", "cost",
-               "load", "slo",      "plan"};
+               "load", "slo",      "plan"},
+      kRunPlan = {"name", "question", "model",  "model_overrides",
+                  "cost", "training", "chance", "plan"};
   if (std::holds_alternative<CollectiveQuestion>(asked)) return kCollective;
   if (std::holds_alternative<KernelQuestion>(asked)) return kKernel;
   if (std::holds_alternative<TrainingQuestion>(asked)) return kTraining;
   if (std::holds_alternative<ReplayQuestion>(asked)) return kReplay;
-  if (std::holds_alternative<PlanQuestion>(asked)) return kPlan;
+  if (const auto* q = std::get_if<PlanQuestion>(&asked)) return q->training ? kRunPlan : kPlan;
   return kAll;
 }
 
@@ -284,6 +286,25 @@ const std::vector<std::string>& service_groups() {
   return groups;
 }
 
+namespace {
+
+// The run that a scenario asks about, or plans; null: none.
+const TrainingQuestion* trained(const Scenario& s) {
+  if (const auto* q = s.if_asked<PlanQuestion>()) return q->training ? &*q->training : nullptr;
+  return s.if_asked<TrainingQuestion>();
+}
+
+// Takes out the keys of a plan that its kind of question does not have, and those of a run that the
+// plan chooses.
+void keep_planned(const PlanQuestion& q, nlohmann::ordered_json& all) {
+  for (const std::string& key : q.training ? plan_keys_of_services() : plan_keys_of_runs())
+    all["plan"].erase(key);
+  if (!q.training) return;
+  for (const std::string& key : planned_training_keys()) all["training"].erase(key);
+}
+
+}  // namespace
+
 ScenarioValues::ScenarioValues(const Scenario& s) : scenario(s) {
   if (const auto* q = s.if_asked<SteadyQuestion>()) steady = *q;
   if (const auto* q = s.if_asked<ServiceQuestion>()) service = *q;
@@ -291,7 +312,7 @@ ScenarioValues::ScenarioValues(const Scenario& s) : scenario(s) {
   if (const auto* q = s.if_asked<KernelQuestion>()) kernel = *q;
   if (const auto* q = s.if_asked<ReplayQuestion>()) replay = *q;
   if (const auto* q = s.if_asked<PlanQuestion>()) service = q->service, plan = q->choice;
-  if (const auto* q = s.if_asked<TrainingQuestion>()) {
+  if (const TrainingQuestion* q = trained(s)) {
     training = *q;
     if (q->chance) chance = *q->chance;
   }
@@ -301,15 +322,18 @@ nlohmann::ordered_json to_json(const Scenario& scenario) {
   ScenarioValues keys(scenario);
   Fields fields;
   declare_shared(fields, keys);
-  const bool planned = scenario.if_asked<PlanQuestion>() != nullptr;
-  const bool loaded = planned || scenario.if_asked<ServiceQuestion>() != nullptr;
+  const auto* plan = scenario.if_asked<PlanQuestion>();
+  const TrainingQuestion* training = trained(scenario);
+  const bool loaded =
+      (plan != nullptr && !plan->training) || scenario.if_asked<ServiceQuestion>() != nullptr;
   if (loaded) declare(fields, keys.service, keys.scenario.cost);
   if (scenario.if_asked<CollectiveQuestion>()) declare_collective(fields, keys);
   if (scenario.if_asked<KernelQuestion>()) declare_kernel(fields, keys);
-  if (scenario.if_asked<TrainingQuestion>()) declare_training(fields, keys);
+  if (training != nullptr) declare_training(fields, keys);
   if (scenario.if_asked<ReplayQuestion>()) declare_replay(fields, keys);
-  if (planned) declare_plan(fields, keys);
+  if (plan != nullptr) declare_plan(fields, keys);
   nlohmann::ordered_json all = fields.json();
+  if (plan != nullptr) keep_planned(*plan, all);
   if (loaded) {
     for (const std::string& key : steady_keys()) all["workload"].erase(key);
   }
@@ -323,7 +347,6 @@ nlohmann::ordered_json to_json(const Scenario& scenario) {
   if (!scenario.hardware.clock) all["hardware"].erase("clock");
   const std::vector<std::string>& only = keys_of(scenario.asked);
   if (only.empty()) return all;
-  const auto* training = scenario.if_asked<TrainingQuestion>();
   nlohmann::ordered_json out;
   for (const std::string& key : only) {
     if (key == "chance" && training != nullptr && !training->chance) continue;

@@ -103,12 +103,13 @@ Scenario::Asked asked_by(const Node& document, const ScenarioValues& keys) {
   if (document.find("training")) {
     TrainingQuestion q = keys.training;
     if (document.find("chance")) q.chance = keys.chance;
+    if (document.find("plan")) return PlanQuestion{{}, keys.plan, std::move(q)};
     return q;
   }
   if (!document.find("load") && !document.find("plan")) return keys.steady;
   ServiceQuestion q = keys.service;
   if (std::isinf(q.rate)) q.arrivals = "at-once", q.rate = ServiceQuestion().rate;
-  if (document.find("plan")) return PlanQuestion{std::move(q), keys.plan};
+  if (document.find("plan")) return PlanQuestion{std::move(q), keys.plan, {}};
   return q;
 }
 
@@ -120,6 +121,37 @@ void check_lengths(const Node& document) {
     if (const Node* n = w->find(key))
       n->fail("a scenario with a load takes its lengths from load.isl and load.osl");
   }
+}
+
+// Refuses keys of `map` that the other kind of plan has, or that the plan chooses.
+void refuse_keys(const Node& map, const std::vector<std::string>& keys, const std::string& why) {
+  ScenarioValues values;
+  Fields fields;
+  declare(fields, values);
+  for (std::size_t i = 0; i < map.keys().size(); ++i) {
+    const Field* f = fields.find("training." + map.keys()[i]);
+    const Field* of_plan = fields.find("plan." + map.keys()[i]);
+    for (const std::string& key : keys) {
+      if (map.keys()[i] == key || (f && f->name() == key) || (of_plan && of_plan->name() == key))
+        map.items()[i].fail(why);
+    }
+  }
+}
+
+void check_plan(const Node& document, const Node& plan) {
+  plan.at("gpu");
+  if (const Node* training = document.find("training")) {
+    allow_only(document, keys_of(PlanQuestion{{}, {}, TrainingQuestion()}), "a plan of a run");
+    refuse_keys(plan, plan_keys_of_services(), "plans of services have this, plans of runs do not");
+    refuse_keys(*training, planned_training_keys(),
+                "the plan chooses this; what it chooses from is listed under plan");
+    return;
+  }
+  allow_only(document, keys_of(PlanQuestion()), "a plan");
+  document.at("load");
+  document.at("slo");
+  refuse_keys(plan, plan_keys_of_runs(), "plans of runs have this, plans of services do not");
+  check_lengths(document);
 }
 
 // Refuses keys that belong to another kind of question.
@@ -143,13 +175,7 @@ void check_keys(const Node& document, const ScenarioValues& keys) {
     return;
   }
   document.at("model");
-  if (const Node* plan = document.find("plan")) {
-    only(PlanQuestion(), "a plan");
-    plan->at("gpu");
-    document.at("load");
-    document.at("slo");
-    return check_lengths(document);
-  }
+  if (const Node* plan = document.find("plan")) return check_plan(document, *plan);
   document.at("hardware").at("gpu");
   if (document.find("training")) return only(keys.training, "a training");
   if (const Node* n = document.find("chance")) n->fail("chance is supported with training only");

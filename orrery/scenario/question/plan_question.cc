@@ -14,7 +14,8 @@ constexpr double kMostGpus = 1'000'000;
 }  // namespace
 
 const std::vector<std::string>& plan_objective_names() {
-  static const std::vector<std::string> names = {"cost", "gpus", "energy", "throughput"};
+  static const std::vector<std::string> names = {"cost",       "gpus", "energy",
+                                                 "throughput", "time", "pareto"};
   return names;
 }
 
@@ -35,36 +36,103 @@ void declare(Fields& f, PlanChoice& p) {
   f.add("gpu", p.gpu, "types of GPUs to choose from, each with how many there are: h200-sxm:64")
       .repeats();
   f.add_enum("objective", p.objective, plan_objective_names(),
-             "what the best plan has least of, at the rate of the load; throughput: the highest "
-             "rate that plan.gpus or plan.budget can take");
+             "what the best plan has least of, at the rate of the load or for the run; throughput: "
+             "the highest rate that plan.gpus or plan.budget can take; time: of a run; pareto: all "
+             "plans of a run that no other one beats in time, money and GPUs");
   f.add("gpus", p.gpus, "most GPUs of a plan; 0: no limit").range(0, kMostGpus);
-  f.add("budget", p.budget, "most USD that a plan may cost in a month (730 hours); 0: no limit")
+  f.add("budget", p.budget,
+        "most USD that a plan may cost: a service in a month (730 hours), a run in all; 0: no "
+        "limit")
       .range(0, 1e12);
   f.add("engines", p.engines, "engines to choose from").repeats();
   f.add("formats", p.formats,
-        "formats of the weights to choose from; checkpoint: as the model is published")
+        "number formats to choose from: of the weights of a service, where checkpoint is as the "
+        "model is published; of the products of a run, where it is training.compute")
       .repeats();
   f.add("modes", p.modes,
         "aggregated: every engine does prefill and decode; disaggregated: each does one of them")
       .one_of({"aggregated", "disaggregated"})
       .repeats();
-  f.add("tp", p.tp, "tensor-parallel ranks to choose from; none: 1, 2, 4, ... up to engine_gpus")
+  f.add("tp", p.tp,
+        "tensor-parallel ranks to choose from; none: 1, 2, 4, ... up to engine_gpus, of a run "
+        "up to the GPUs of a node")
       .range(1, kMostGpus);
-  f.add("pp", p.pp, "pipeline stages to choose from; none: 1, and 2 where tp fills a node")
+  f.add("pp", p.pp,
+        "pipeline stages to choose from; none: 1, and 2 where tp fills a node; of a run all "
+        "that divide the layers")
       .range(1, kMostGpus);
   f.add("engine_gpus", p.engine_gpus, "most GPUs of one engine; 0: those of a node")
       .range(0, kMostGpus);
   f.add("confidence", p.confidence,
         "fleets are tried with every step at this quantile of its time, so that limits hold for "
-        "slower steps than predicted too")
+        "slower steps than predicted too; of a run the least chance that it fits in memory and "
+        "ends in plan.by")
       .range(50, 99)
       .unit("%");
   f.add("spare", p.spare, "engines of each pool that may be lost while the limits hold (N+1: 1)")
       .range(0, 1000);
-  f.add("top", p.top, "number of plans, each of another engine or layout, that are proved")
+  f.add("top", p.top,
+        "number of plans, each of another engine, layout or number of GPUs, that are shown")
       .range(1, 20);
   f.add("exhaustive", p.exhaustive,
-        "simulate every candidate instead of those that can win; the plans are the same");
+        "look at every candidate instead of those that can win; the plans are the same");
+  f.add("by", p.by, "longest time to the end of a run, as 60 d; 0 s: no limit");
+  f.add("gpu_counts", p.gpu_counts,
+        "numbers of GPUs of a run to choose from; none: 1, 2, 4, ... and the most that there are")
+      .range(1, kMostGpus);
+  f.add("cp", p.cp, "context-parallel ranks of a run to choose from; none: 1, 2, 4 and 8")
+      .range(1, kMostGpus);
+  f.add("vp", p.vp,
+        "model chunks per pipeline stage of a run to choose from; none: all that divide the layers")
+      .range(1, kMostGpus);
+  f.add("ep", p.ep,
+        "expert-parallel groups of a run to choose from; none: all powers of two that divide the "
+        "experts")
+      .range(1, kMostGpus);
+  f.add("micro_batch", p.micro_batch,
+        "sequences of a micro-batch of a run to choose from; none: 1, 2, 4, ... 16")
+      .range(1, kMostGpus);
+  f.add("zero", p.zero,
+        "ZeRO stages of a run to choose from; none: the stack's and 3, as far as the stack has "
+        "flags for them (catalog/launch)")
+      .range(0, 3);
+  f.add("recompute", p.recompute, "activations that a run recomputes, to choose from")
+      .one_of({"none", "selective", "full"})
+      .repeats();
+}
+
+const std::vector<std::string>& plan_keys_of_services() {
+  static const std::vector<std::string> keys = {"engines", "modes", "engine_gpus", "spare"};
+  return keys;
+}
+
+const std::vector<std::string>& plan_keys_of_runs() {
+  static const std::vector<std::string> keys = {"by", "gpu_counts",  "cp",   "vp",
+                                                "ep", "micro_batch", "zero", "recompute"};
+  return keys;
+}
+
+const std::vector<std::string>& planned_training_keys() {
+  static const std::vector<std::string> keys = {"gpus",
+                                                "tp",
+                                                "cp",
+                                                "pp",
+                                                "vp",
+                                                "ep",
+                                                "micro_batch",
+                                                "zero",
+                                                "recompute",
+                                                "rank",
+                                                "split",
+                                                "first_layers",
+                                                "last_layers",
+                                                "events",
+                                                "shard",
+                                                "find_max_batch",
+                                                "recompute_layers",
+                                                "split_embedding",
+                                                "split_loss"};
+  return keys;
 }
 
 }  // namespace orrery

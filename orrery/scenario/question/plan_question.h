@@ -9,20 +9,35 @@
 // The planner chooses the GPU, the engine, the number formats, the layout and the number of engines
 // (orrery/planner). A document with `plan` therefore has no hardware, parallel, precision, engine
 // and cluster.
+//
+// With `training` in the place of `load` and `slo` it asks on which GPUs, how many of them and in
+// which layout a run is trained:
+//
+//   model: llama-3-70b
+//   training: {tokens: 2T, stack: megatron, seq: 8192, global_batch: 2048}
+//   plan: {gpu: [h100-sxm, "h200-sxm:4096"], by: 60 d, objective: cost}
+//
+// `training` then has what the run is, and none of the sizes that the planner chooses
+// (planned_training_keys).
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "orrery/base/fields.h"
+#include "orrery/base/units.h"
 #include "orrery/scenario/question/service.h"
+#include "orrery/scenario/question/training_question.h"
 
 namespace orrery {
 
-// The quantity of which the best plan has the least; with kThroughput the most.
-enum class PlanObjective { kCost, kGpus, kEnergy, kThroughput };
-// "cost", "gpus", "energy", "throughput", in the order of the values.
+// The quantity of which the best plan has the least; with kThroughput the most. Services have no
+// kTime and kPareto: of a run, the time that it takes, and all plans of which no other one takes
+// less time, less money and fewer GPUs. Runs have no kThroughput.
+enum class PlanObjective { kCost, kGpus, kEnergy, kThroughput, kTime, kPareto };
+// "cost", "gpus", "energy", "throughput", "time", "pareto", in the order of the values.
 const std::vector<std::string>& plan_objective_names();
 
 // A type of GPU and how many of it there are.
@@ -38,24 +53,37 @@ struct PlanChoice {
   std::vector<std::string> gpu;  // as GpuStock reads them
   PlanObjective objective = PlanObjective::kCost;
   std::int64_t gpus = 0;  // most GPUs of a plan; 0: no limit
-  double budget = 0;      // most USD a month; 0: no limit
+  double budget = 0;      // most USD: a month of a service, a whole run; 0: no limit
   std::vector<std::string> engines = {"vllm"};
   std::vector<std::string> formats = {"checkpoint"};  // of the weights
   std::vector<std::string> modes = {"aggregated"};
-  std::vector<std::int64_t> tp, pp;  // to be tried; empty: all that an engine may have
-  std::int64_t engine_gpus = 0;      // most GPUs of one engine; 0: one node
-  double confidence = 50;            // %: quantile of the step times at which fleets are tried
-  std::int64_t spare = 0;            // engines of each pool that may be lost within the limits
-  std::int64_t top = 3;              // plans of different engines that are shown and proved
-  bool exhaustive = false;           // simulate all candidates instead of those that can win
+  // To be tried; empty: all that an engine, or a job, may have.
+  std::vector<std::int64_t> tp, pp;
+  std::int64_t engine_gpus = 0;  // most GPUs of one engine; 0: one node
+  double confidence = 50;        // %: quantile of the step times at which fleets are tried
+  std::int64_t spare = 0;        // engines of each pool that may be lost within the limits
+  std::int64_t top = 3;          // plans of different engines that are shown and proved
+  bool exhaustive = false;       // look at all candidates instead of those that can win
+
+  // The members that follow are of a run alone.
+  Seconds by;                                               // longest time to train; 0: no limit
+  std::vector<std::int64_t> gpu_counts;                     // numbers of GPUs to be tried
+  std::vector<std::int64_t> cp, vp, ep, micro_batch, zero;  // as tp and pp
+  std::vector<std::string> recompute = {"none", "selective", "full"};
 };
 
 struct PlanQuestion {
-  ServiceQuestion service;  // its load and limits
+  ServiceQuestion service;  // its load and limits; not read where there is a run
   PlanChoice choice;
+  std::optional<TrainingQuestion> training;  // the run that is planned; none: a service
 };
 
 // The keys of the group `plan`.
 void declare(Fields& fields, PlanChoice& plan);
+// The keys of `plan` that only a service has, and only a run.
+const std::vector<std::string>& plan_keys_of_services();
+const std::vector<std::string>& plan_keys_of_runs();
+// The keys of `training` that a plan chooses.
+const std::vector<std::string>& planned_training_keys();
 
 }  // namespace orrery

@@ -33,7 +33,8 @@ void declare_sizes(Fields& f, TrainingQuestion& q) {
   add_sweep(f, "pp", q.pp, 1, kMostTrainingRanks, "pipeline stages")
       .alias("pipeline_model_parallel_size");
   add_sweep(f, "vp", q.vp, 1, 1024, "model chunks per pipeline stage (interleaving)")
-      .alias("virtual_pipeline_model_parallel_size");
+      .alias("virtual_pipeline_model_parallel_size")
+      .alias("num_virtual_stages_per_pipeline_rank");
   add_sweep(f, "ep", q.ep, 1, kMostTrainingRanks, "expert-parallel groups")
       .alias("expert_model_parallel_size");
   add_sweep(f, "seq", q.seq, 0, kLongest, "tokens of a sequence")
@@ -346,6 +347,12 @@ void declare(Fields& f, TrainingQuestion& q) {
 ChanceQuestion usual_chance() {
   ChanceQuestion q;
   q.failures_per_gpu_day = kLlama3FailuresPerGpuDay;
+  return q;
+}
+
+ChanceQuestion planned_chance() {
+  ChanceQuestion q = usual_chance();
+  q.checkpoint_write = Seconds(30), q.restart = Seconds(600);
   return q;
 }
 

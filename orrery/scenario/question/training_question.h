@@ -53,6 +53,11 @@ struct TrainingQuestion {
 void declare(Fields& fields, TrainingQuestion& question);
 // The chance of a document that does not say otherwise: failures at the rate of Llama 3 405B.
 ChanceQuestion usual_chance();
+// The chance of a planned run that does not say otherwise: these failures, 30 s that a checkpoint
+// takes from the job, and 10 min from a failure to the next step. MegaScale (arXiv:2402.15627,
+// sections 4 and 6.3) detects and diagnoses failures in less than 10 min on average, and writes
+// checkpoints in two stages of which the job waits for the first.
+ChanceQuestion planned_chance();
 // Declares the keys of `chance`: variability of GPUs, failures, checkpoints.
 void declare(Fields& fields, ChanceQuestion& question);
 

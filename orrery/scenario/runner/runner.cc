@@ -21,6 +21,7 @@
 #include "orrery/scenario/setup/served_model.h"
 #include "orrery/scenario/steady/steady_answer.h"
 #include "orrery/scenario/training/training_answer.h"
+#include "orrery/scenario/training/training_chance.h"
 #include "orrery/training/iteration/training_kernels.h"
 
 namespace orrery {
@@ -93,21 +94,6 @@ void answer_serving(Facts& facts, const Scenario& s, const RunOptions& options, 
   cover(other, p);
 }
 
-// Adds the losses of spot machines to the failures of a run, if it is asked about failures.
-void account_for(Facts& facts, const GpuPrice& price, const Gpu& gpu, const std::string& node,
-                 TrainingQuestion& training, Point& p) {
-  if (!price.preemptions_per_day) return;
-  if (!training.chance) {
-    p.notes.push_back(
-        "spot machines that are taken away are not counted: chance (failures) is not asked for");
-    return;
-  }
-  const double gpus = node_of(facts.catalog(), gpu, node).gpu_count;
-  training.chance->failures_per_gpu_day += *price.preemptions_per_day / gpus;
-  p.notes.push_back(
-      fmt::format("spot machines of {} GPUs that are taken away count as failures", gpus));
-}
-
 // Fills the point of a question, or two points if a collective is compared with another simulator.
 // After an exception the point has the parts that were known.
 void answer_point(Facts& facts, const Scenario& s, const RunOptions& options,
@@ -136,7 +122,10 @@ void answer_point(Facts& facts, const Scenario& s, const RunOptions& options,
                                                 [&] { return architecture_of(facts, s); });
   const auto price = gpu_price(facts, s.cost, gpu, points.front().notes);
   TrainingQuestion training = s.as<TrainingQuestion>();
-  if (price) account_for(facts, *price, gpu, s.hardware.node, training, points.front());
+  if (price) {
+    const double gpus = node_of(facts.catalog(), gpu, s.hardware.node).gpu_count;
+    add_preemptions(*price, gpus, training, points.front().notes);
+  }
   answer_training(
       facts, training,
       {*model, gpu, s.hardware.node, facts.kernels(gpu, training_kernels(gpu, facts.bundle())),
@@ -177,6 +166,10 @@ void compare(const Scenario& s, const RunOptions& options, std::span<Point> poin
 }
 
 }  // namespace
+
+std::unique_ptr<TrainingEvaluator> Runner::evaluator(const Scenario& run) {
+  return std::make_unique<TrainingEvaluator>(facts_, run);
+}
 
 Answer Runner::plans(const ScenarioSweep& sweep) {
   if (!planner_) throw NoData("plans are not made here: orrery plan and orrery run make them");

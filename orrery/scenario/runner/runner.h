@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <utility>
 
 #include "orrery/base/bundle.h"
@@ -9,6 +10,7 @@
 #include "orrery/scenario/answer/run_options.h"
 #include "orrery/scenario/document/scenario_sweep.h"
 #include "orrery/scenario/setup/facts.h"
+#include "orrery/scenario/training/training_evaluator.h"
 
 namespace orrery {
 
@@ -29,6 +31,9 @@ class Runner {
 
   // The architecture of a model, by its id or the path of its config.json.
   const Architecture& architecture(const std::string& model) { return facts_.architecture(model); }
+
+  // A run on one GPU type, for a search over layouts. The Runner outlives it.
+  std::unique_ptr<TrainingEvaluator> evaluator(const Scenario& run);
 
   const Catalog& catalog() const { return facts_.catalog(); }
   const Bundle& bundle() const { return facts_.bundle(); }

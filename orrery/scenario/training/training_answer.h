@@ -73,6 +73,23 @@ class TrainingAnswerer {
   // Fills in everything but `at`. REQUIRES that check_job accepts.
   void answer(TrainingJob job, Point& point);
 
+  // A search over layouts needs these parts of the answer, each for a fraction of its time. All of
+  // them REQUIRE that check_job and the schedule accept, and no knobs of the boards.
+  //
+  // The memory of the fullest rank.
+  TrainingMemory memory(const TrainingJob& job) const;
+  // The iteration by its closed form, as answer() has it.
+  struct Timed {
+    IterationTime time;
+    Flops executed;  // by a GPU
+  };
+  Timed time(const TrainingJob& job) const;
+  // The chance that a job with this memory fits.
+  double fits(const TrainingMemory& memory) const;
+  // The mean time of the run with evaluations, checkpoints and failures; nothing: the question has
+  // no run. Of chance it is the closed form (FailingRun), where the answer has the mean of draws.
+  std::optional<Seconds> run(const IterationTime& time, const TrainingJob& job) const;
+
  private:
   struct Machine {
     Cluster cluster;

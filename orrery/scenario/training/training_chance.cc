@@ -1,5 +1,7 @@
 #include "orrery/scenario/training/training_chance.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace orrery {
@@ -48,6 +50,19 @@ void add_chance(const ChanceQuestion& q, const ChanceResult& r, const Estimate<S
   Metric interval = exact_metric("checkpoint_interval", "min", r.checkpoint_interval.value() / 60);
   interval.origin = Origin::kAnalytical;
   p.metrics.push_back(interval);
+}
+
+void add_preemptions(const GpuPrice& price, double gpus, TrainingQuestion& training,
+                     std::vector<std::string>& notes) {
+  if (!price.preemptions_per_day) return;
+  if (!training.chance) {
+    notes.push_back(
+        "spot machines that are taken away are not counted: chance (failures) is not asked for");
+    return;
+  }
+  training.chance->failures_per_gpu_day += *price.preemptions_per_day / gpus;
+  notes.push_back(
+      fmt::format("spot machines of {} GPUs that are taken away count as failures", gpus));
 }
 
 }  // namespace orrery

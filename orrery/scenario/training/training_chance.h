@@ -3,7 +3,9 @@
 // checkpoint_interval.
 #pragma once
 
+#include "orrery/energy/account/price_book.h"
 #include "orrery/scenario/answer/answer.h"
+#include "orrery/scenario/question/training_question.h"
 #include "orrery/training/chance/chance.h"
 
 namespace orrery {
@@ -17,5 +19,10 @@ ChanceResult chance_of(ChanceQuestion question, Seconds iteration, double iterat
 // relative interval and origin, because chance stretches iterations. `iterations` as above.
 void add_chance(const ChanceQuestion& question, const ChanceResult& result,
                 const Estimate<Seconds>& iteration, double iterations, Point& point);
+
+// Counts spot machines of `gpus` GPUs that are taken away as failures of the run. Adds to `notes`
+// what it did; nothing where the price has no such rate.
+void add_preemptions(const GpuPrice& price, double gpus, TrainingQuestion& training,
+                     std::vector<std::string>& notes);
 
 }  // namespace orrery

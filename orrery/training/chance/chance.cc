@@ -59,15 +59,21 @@ Seconds interval_of(const ChanceQuestion& q, Hertz failures, Seconds iteration) 
 // Moves a stream to the first number of a draw.
 void begin(RandomStream& stream, std::size_t draw) { stream.seek(std::uint64_t{draw} << 32); }
 
-}  // namespace
+// The results that follow without draws, and the checkpoints of a run.
+struct Expected {
+  ChanceResult result;
+  CheckpointPlan plan;
+  bool works = true;  // false: an iteration takes no time
+};
 
-ChanceResult training_chance(const ChanceQuestion& q) {
+Expected expected(const ChanceQuestion& q) {
   check(q);
   const double nominal = q.iteration.value();
   const double sigma = std::hypot(q.variability.gpu, q.variability.step);
   const double stall = q.stall.value(), late = q.stalls_per_iteration;
 
-  ChanceResult out;
+  Expected e;
+  ChanceResult& out = e.result;
   out.slowest_rank = slowest_mean(q.gpus, sigma);
   const double ranks = static_cast<double>(q.gpus);
   const Hertz degraded_links = failure_rate(q.degraded_links_per_gpu_day, ranks);
@@ -75,14 +81,30 @@ ChanceResult training_chance(const ChanceQuestion& q) {
   const double links = 1 + out.degraded_share * (q.degraded_slowdown - 1);
   const Seconds mean_iteration(nominal * out.slowest_rank * links + late * stall);
   const Seconds mean_work = mean_iteration * q.iterations;
-  if (mean_work == Seconds(0)) return out;
-  CheckpointPlan plan;
+  if (mean_work == Seconds(0)) return e.works = false, e;
+  CheckpointPlan& plan = e.plan;
   plan.failures = failure_rate(q.failures_per_gpu_day, ranks);
   plan.write = q.checkpoint_write;
   plan.restart = q.restart;
   plan.interval = interval_of(q, plan.failures, mean_iteration);
   out.checkpoint_interval = std::min(plan.interval, mean_work);
   out.expected = expected_run(mean_work, plan);
+  return e;
+}
+
+}  // namespace
+
+ChanceResult expected_chance(const ChanceQuestion& q) { return expected(q).result; }
+
+ChanceResult training_chance(const ChanceQuestion& q) {
+  const Expected e = expected(q);
+  ChanceResult out = e.result;
+  if (!e.works) return out;
+  const CheckpointPlan& plan = e.plan;
+  const double nominal = q.iteration.value();
+  const double sigma = std::hypot(q.variability.gpu, q.variability.step);
+  const double stall = q.stall.value(), late = q.stalls_per_iteration;
+  const double links = 1 + out.degraded_share * (q.degraded_slowdown - 1);
 
   const auto draws = static_cast<std::size_t>(q.draws);
   std::vector<double> iteration(draws), total(draws);

@@ -61,4 +61,7 @@ struct ChanceResult {
 // if failures leave no time for work.
 ChanceResult training_chance(const ChanceQuestion& question);
 
+// The same without the draws, in a microsecond: `iteration` and `total` stay 0.
+ChanceResult expected_chance(const ChanceQuestion& question);
+
 }  // namespace orrery

@@ -1,0 +1,319 @@
+#include "orrery/planner/search/run_search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "orrery/base/error.h"
+#include "orrery/planner/bound/run_bound.h"
+#include "orrery/planner/space/run_launch.h"
+#include "orrery/planner/space/run_space.h"
+#include "orrery/scenario/training/training_layout.h"
+#include "orrery/training/schedules/job_schedule.h"
+
+namespace orrery {
+namespace {
+
+// The layouts of a type and a number of GPUs.
+class Layouts {
+ public:
+  Layouts(const PlanQuestion& question, const GpuStock& stock, const TrainingEvaluator& run,
+          const std::vector<RunLaunch>& launches, RunSearch& out)
+      : choice_(question.choice),
+        training_(*question.training),
+        stock_(stock),
+        run_(run),
+        launches_(launches),
+        space_(run_space(question, run.model(), run.gpus_of_node())),
+        out_(out) {
+    monotone_ = stack_of(training_).memory.gradient_buffer;
+  }
+
+  // The best of them. `others`: the best that are known already, of other numbers of GPUs.
+  std::vector<RatedRun> best(std::int64_t gpus, const std::vector<RatedRun>& others) {
+    best_.clear();
+    if (!choice_.exhaustive) {
+      if (const char* why = beaten(gpus, others); *why != 0) {
+        const std::int64_t all = of_space();
+        out_.layouts += all;
+        out_.reject(why, all);
+        return {};
+      }
+    }
+    RunLayout l;
+    l.gpus = gpus;
+    for (const Dtype format : space_.formats) {
+      l.format = format;
+      if (run_.gpu().compute_dtype(format) != format) {
+        const std::int64_t all = of_space() / static_cast<std::int64_t>(space_.formats.size());
+        out_.layouts += all;
+        out_.reject("the GPU does not multiply in the format", all);
+        continue;
+      }
+      for (const std::int64_t tp : space_.tp)
+        for (const std::int64_t cp : space_.cp)
+          for (const std::int64_t pp : space_.pp) {
+            l.tp = static_cast<int>(tp), l.cp = static_cast<int>(cp), l.pp = static_cast<int>(pp);
+            add_stages(l);
+          }
+    }
+    return std::move(best_);
+  }
+
+ private:
+  // Why no layout on so many GPUs can be among the best; "": one could.
+  const char* beaten(std::int64_t gpus, const std::vector<RatedRun>& others) const {
+    RunLayout any;
+    any.gpus = gpus;
+    RatedRun least{{stock_, any}, {}, 1};
+    for (const Dtype format : space_.formats) {
+      any.format = format;
+      const TrainingJob job = job_of(any.asked(training_));
+      const Seconds one = least_iteration(run_.model(), run_.gpu(), job, gpus);
+      const Seconds all = one * run_steps(training_, job).value_or(1);
+      if (least.run.total > Seconds(0) && all >= least.run.total) continue;
+      least.run.iteration = one, least.run.total = all;
+    }
+    least.run.usd = static_cast<double>(gpus) * run_.hour() * least.run.total.value() / 3600;
+    if (choice_.by > Seconds(0) && least.run.total > choice_.by)
+      return "would end after plan.by even at the arithmetic peak";
+    if (choice_.budget > 0 && least.run.usd > choice_.budget)
+      return "would cost more than plan.budget even at the arithmetic peak";
+    if (choice_.objective == PlanObjective::kPareto ||
+        others.size() < static_cast<std::size_t>(choice_.top))
+      return "";
+    return least.value(choice_.objective) > others.back().value(choice_.objective)
+               ? "even at the arithmetic peak worse than the plans"
+               : "";
+  }
+
+  // All layouts with these tp, cp and pp.
+  void add_stages(RunLayout l) {
+    const auto per_grid =
+        static_cast<std::int64_t>(space_.vp.size() * space_.ep.size() * of_grid());
+    if (l.gpus % (std::int64_t{l.tp} * l.cp * l.pp) != 0) {
+      out_.layouts += per_grid;
+      return out_.reject("the GPUs do not divide by tp, cp and pp", per_grid);
+    }
+    const std::int64_t layers = run_.model().layers.size();
+    for (const std::int64_t vp : space_.vp) {
+      l.vp = static_cast<int>(vp);
+      for (const std::int64_t ep : space_.ep) {
+        l.ep = static_cast<int>(ep);
+        out_.layouts += of_grid();
+        if (l.pp == 1 && vp > 1) {
+          out_.reject("model chunks need a pipeline", of_grid());
+        } else if (layers % (l.pp * vp) != 0) {
+          out_.reject("the layers do not divide by pp and vp", of_grid());
+        } else {
+          add_grid(l);
+        }
+      }
+    }
+  }
+
+  // All layouts on a number of GPUs.
+  std::int64_t of_space() const {
+    return static_cast<std::int64_t>(space_.formats.size() * space_.tp.size() * space_.cp.size() *
+                                     space_.pp.size() * space_.vp.size() * space_.ep.size()) *
+           of_grid();
+  }
+
+  // Layouts that share tp, cp, pp, vp and ep.
+  std::int64_t of_grid() const {
+    return static_cast<std::int64_t>(space_.micro_batch.size() * space_.zero.size() *
+                                     space_.recompute.size());
+  }
+
+  void add_grid(RunLayout l) {
+    const std::int64_t batch = training_.global_batch;
+    std::vector<std::int64_t> micro;
+    for (const std::int64_t n : space_.micro_batch)
+      if (batch % (n * l.dp()) == 0) micro.push_back(n);
+    const auto of_micro = static_cast<std::int64_t>(space_.zero.size() * space_.recompute.size());
+    const auto left = static_cast<std::int64_t>(space_.micro_batch.size() - micro.size());
+    if (left > 0)
+      out_.reject("the global batch does not divide by the micro-batch and dp", left * of_micro);
+    if (micro.empty()) return;
+    l.micro_batch = micro.front();
+    l.zero = static_cast<int>(space_.zero.front());
+    const auto layouts = static_cast<std::int64_t>(micro.size()) * of_micro;
+    if (const std::string broken = rule(l); !broken.empty()) {
+      RunSearch::Reason& reason = out_.rejected["the model or the stack has no such layout"];
+      reason.layouts += layouts;
+      if (reason.example.empty()) reason.example = broken;
+      return;
+    }
+    bool first = true;
+    for (const std::int64_t zero : space_.zero) {
+      l.zero = static_cast<int>(zero);
+      const bool alone = l.dp() * l.cp == 1;
+      if (alone && !std::exchange(first, false)) {
+        out_.reject("nothing to shard: the same as another layout",
+                    layouts / static_cast<std::int64_t>(space_.zero.size()));
+        continue;
+      }
+      for (const Recompute recompute : space_.recompute) {
+        l.recompute = recompute;
+        add_row(l, micro);
+      }
+    }
+  }
+
+  // The rule that the layout breaks, whatever its micro-batch and sharding are; empty: none.
+  std::string rule(const RunLayout& l) const {
+    const TrainingJob job = job_of(l.asked(training_));
+    try {
+      check_job(run_.model(), job);
+      if (job.plan.pp > 1) schedule_of(job.plan).check(shape_of(job));
+    } catch (const Infeasible& e) {
+      return e.what();
+    }
+    return "";
+  }
+
+  // Layouts that differ in their micro-batch.
+  void add_row(RunLayout l, std::vector<std::int64_t> micro) {
+    TrainingJob job = job_of(l.asked(training_));
+    std::erase_if(micro, [&](std::int64_t n) {
+      l.micro_batch = n;
+      const std::string why = refusal(launches_, l, job);
+      if (!why.empty()) out_.reject(why);
+      return !why.empty();
+    });
+    const auto fits = [&](std::size_t i) -> std::optional<double> {
+      job.micro_batch = l.micro_batch = micro[i];
+      const TrainingMemory memory = run_.memory(job);
+      const double chance = run_.fits(memory);
+      if (chance >= choice_.confidence / 100) return chance;
+      miss(l, memory);
+      return std::nullopt;
+    };
+    std::vector<std::optional<double>> chance(micro.size());
+    if (choice_.exhaustive || !monotone_) {
+      for (std::size_t i = 0; i < micro.size(); ++i) chance[i] = fits(i);
+    } else {
+      std::size_t fitting = 0, too_large = micro.size();  // [0, fitting) fits
+      while (fitting < too_large) {
+        const std::size_t middle = (fitting + too_large) / 2;
+        chance[middle] = fits(middle);
+        chance[middle] ? fitting = middle + 1 : too_large = middle;
+      }
+      for (std::size_t i = 0; i < fitting; ++i)
+        if (!chance[i]) chance[i] = fits(i);
+    }
+    for (std::size_t i = 0; i < micro.size(); ++i) {
+      if (!chance[i]) {
+        out_.reject("does not fit in memory");
+        continue;
+      }
+      job.micro_batch = l.micro_batch = micro[i];
+      ++out_.evaluated;
+      keep({{stock_, l}, run_.run(job), *chance[i]});
+    }
+  }
+
+  // Remembers a layout that does not fit, if it is the closest to fitting.
+  void miss(const RunLayout& l, const TrainingMemory& memory) {
+    const double share = memory.total() / memory.capacity;
+    if (out_.nearest && share >= out_.nearest_share) return;
+    out_.nearest = {stock_, l};
+    out_.nearest_share = share, out_.nearest_memory = memory;
+  }
+
+  void keep(RatedRun r) {
+    if (choice_.objective == PlanObjective::kEnergy && r.run.joules <= 0)
+      return out_.reject("the power of the GPU is not known");
+    if (!out_.fastest || better(PlanObjective::kTime, r, *out_.fastest)) out_.fastest = r;
+    if (!out_.cheapest || better(PlanObjective::kCost, r, *out_.cheapest)) out_.cheapest = r;
+    if (choice_.by > Seconds(0) && r.run.total > choice_.by)
+      return out_.reject("ends after plan.by");
+    if (choice_.budget > 0 && r.run.usd > choice_.budget)
+      return out_.reject("costs more than plan.budget");
+    if (best_.size() == static_cast<std::size_t>(choice_.top) &&
+        !better(choice_.objective, r, best_.back()))
+      return;
+    best_.push_back(std::move(r));
+    std::sort(best_.begin(), best_.end(), [this](const RatedRun& a, const RatedRun& b) {
+      return better(choice_.objective, a, b);
+    });
+    if (best_.size() > static_cast<std::size_t>(choice_.top)) best_.pop_back();
+  }
+
+  const PlanChoice& choice_;
+  const TrainingQuestion& training_;
+  const GpuStock& stock_;
+  const TrainingEvaluator& run_;
+  const std::vector<RunLaunch>& launches_;  // of the stack
+  RunSpace space_;
+  RunSearch& out_;
+  bool monotone_ = false;
+  std::vector<RatedRun> best_;
+};
+
+}  // namespace
+
+double RatedRun::value(PlanObjective objective) const {
+  switch (objective) {
+    case PlanObjective::kCost:
+      return run.usd;
+    case PlanObjective::kGpus:
+      return static_cast<double>(plan.layout.gpus);
+    case PlanObjective::kEnergy:
+      return run.joules;
+    default:
+      return run.total.value();
+  }
+}
+
+bool better(PlanObjective objective, const RatedRun& a, const RatedRun& b) {
+  const double x = a.value(objective), y = b.value(objective);
+  if (x != y) return x < y;
+  if (a.run.total != b.run.total) return a.run.total < b.run.total;
+  if (a.plan.layout.gpus != b.plan.layout.gpus) return a.plan.layout.gpus < b.plan.layout.gpus;
+  return a.plan.name() < b.plan.name();
+}
+
+void RunSearch::reject(const std::string& reason, std::int64_t n) { rejected[reason].layouts += n; }
+
+namespace {
+
+RunSearch search(Runner& runner, const Scenario& question) {
+  const auto& q = question.as<PlanQuestion>();
+  const std::vector<RunLaunch> launches = run_launches(runner.bundle(), stack_of(*q.training).name);
+  RunSearch out;
+  std::vector<RatedRun> all;  // the best so far
+  for (const std::string& text : q.choice.gpu) {
+    GpuStock stock = GpuStock::parse(text);
+    RunPlan any{stock, {}};
+    const std::unique_ptr<TrainingEvaluator> run = runner.evaluator(any.asked(question));
+    if (stock.gpu.find('/') == std::string::npos) stock.gpu = run->gpu().id;
+    Layouts layouts(q, stock, *run, launches, out);
+    for (const std::int64_t gpus : gpu_counts(q, stock)) {
+      std::vector<RatedRun> best = layouts.best(gpus, all);
+      if (best.empty()) continue;
+      all.insert(all.end(), best.begin(), best.end());
+      std::sort(all.begin(), all.end(), [&q](const RatedRun& a, const RatedRun& b) {
+        return better(q.choice.objective, a, b);
+      });
+      if (all.size() > static_cast<std::size_t>(q.choice.top))
+        all.erase(all.begin() + q.choice.top, all.end());
+      out.best.push_back(std::move(best));
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+RunSearch search_runs(Runner& runner, const Scenario& question) {
+  RunSearch out = search(runner, question);
+  if (!out.best.empty() || question.as<PlanQuestion>().choice.exhaustive) return out;
+  Scenario all = question;
+  std::get<PlanQuestion>(all.asked).choice.exhaustive = true;
+  return search(runner, all);
+}
+
+}  // namespace orrery

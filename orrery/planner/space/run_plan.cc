@@ -1,0 +1,37 @@
+#include "orrery/planner/space/run_plan.h"
+
+#include <fmt/format.h>
+
+namespace orrery {
+
+TrainingQuestion RunLayout::asked(const TrainingQuestion& run) const {
+  TrainingQuestion q = run;
+  q.gpus = gpus, q.tp = tp, q.cp = cp, q.pp = pp, q.vp = vp, q.ep = ep;
+  q.micro_batch = micro_batch, q.zero = zero;
+  q.recompute = to_text(recompute);
+  q.job.precision.compute = format;
+  return q;
+}
+
+std::string RunPlan::name() const {
+  const RunLayout& l = layout;
+  std::string out = fmt::format("{} {}, {}", l.gpus, gpu.gpu, to_text(l.format));
+  const auto add = [&out](const char* what, std::int64_t n) {
+    if (n > 1) out += fmt::format(", {} {}", what, n);
+  };
+  add("tp", l.tp), add("cp", l.cp), add("pp", l.pp), add("vp", l.vp), add("ep", l.ep);
+  add("dp", l.dp());
+  out += fmt::format(", micro batch {}", l.micro_batch);
+  if (l.zero > 0) out += fmt::format(", zero {}", l.zero);
+  if (l.recompute != Recompute::kNone) out += fmt::format(", recompute {}", to_text(l.recompute));
+  return out;
+}
+
+Scenario RunPlan::asked(const Scenario& question) const {
+  Scenario s = question;
+  s.hardware.gpu = gpu.gpu;
+  s.asked = layout.asked(*question.as<PlanQuestion>().training);
+  return s;
+}
+
+}  // namespace orrery

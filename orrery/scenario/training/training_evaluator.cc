@@ -1,0 +1,52 @@
+#include "orrery/scenario/training/training_evaluator.h"
+
+#include "orrery/scenario/setup/gpu_price.h"
+#include "orrery/scenario/setup/served_model.h"
+#include "orrery/scenario/training/training_chance.h"
+#include "orrery/scenario/training/training_power.h"
+#include "orrery/training/iteration/training_kernels.h"
+
+namespace orrery {
+
+TrainingEvaluator::TrainingEvaluator(Facts& facts, const Scenario& s)
+    : facts_(facts),
+      gpu_(facts.gpu(s.hardware.gpu)),
+      model_(std::make_shared<const Architecture>(architecture_of(facts, s))),
+      question_(s.as<TrainingQuestion>()) {
+  std::vector<std::string> notes;
+  price_ = gpu_price(facts, s.cost, gpu_, notes);
+  if (price_) {
+    const double gpus = node_of(facts.catalog(), gpu_, s.hardware.node).gpu_count;
+    add_preemptions(*price_, gpus, question_, notes);
+    if (price_->electricity && gpu_.power)
+      plant_.emplace(facts, PlantChoice(), gpu_, s.hardware.node, notes);
+  }
+  setting_.emplace(TrainingSetting{*model_, gpu_, s.hardware.node,
+                                   facts.kernels(gpu_, training_kernels(gpu_, facts.bundle()))});
+  answerer_.emplace(facts, question_, *setting_);
+}
+
+std::int64_t TrainingEvaluator::gpus_of_node() const {
+  return node_of(facts_.catalog(), gpu_, setting_->node).gpu_count;
+}
+
+TrainingEvaluator::Run TrainingEvaluator::run(const TrainingJob& job) const {
+  const TrainingAnswerer::Timed timed = answerer_->time(job);
+  Run out;
+  out.iteration = timed.time.total;
+  out.total = answerer_->run(timed.time, job).value_or(timed.time.total);
+  const double gpus = static_cast<double>(job.plan.devices());
+  out.usd = gpus * hour() * (out.total.value() / 3600);
+  if (gpu_.power && facts_.chip(gpu_.id) == nullptr) {
+    const FlopsPerSecond peak = gpu_.peak(gpu_.compute_dtype(job.precision.compute));
+    const StepWork work = work_of(timed.time, timed.executed, peak);
+    const Estimate<Watts> power = step_power(facts_.step_power(), gpu_, "", work);
+    out.joules = gpus * (power.value * out.total).value();
+    if (plant_)
+      out.usd = plant_->with_electricity(*price_, {power, gpus, 0}).value.value() *
+                (out.total.value() / 3600);
+  }
+  return out;
+}
+
+}  // namespace orrery

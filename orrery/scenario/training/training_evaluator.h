@@ -1,0 +1,58 @@
+// A run on one type of GPU, whose layouts a search asks about one after the other.
+//
+// Time, memory and money of a layout are those that the answer to its scenario has
+// (training_answer.h), without breakdown, intervals and notes.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "orrery/energy/account/price_book.h"
+#include "orrery/scenario/question/scenario.h"
+#include "orrery/scenario/setup/plant_account.h"
+#include "orrery/scenario/training/training_answer.h"
+
+namespace orrery {
+
+class TrainingEvaluator {
+ public:
+  // `scenario` asks about a run, on a GPU. Borrows `facts`. InputError: the GPU or its price is not
+  // known.
+  TrainingEvaluator(Facts& facts, const Scenario& scenario);
+  TrainingEvaluator(const TrainingEvaluator&) = delete;  // its answerer refers to its members
+  TrainingEvaluator& operator=(const TrainingEvaluator&) = delete;
+
+  const Architecture& model() const { return *model_; }
+  const Gpu& gpu() const { return gpu_; }
+  std::int64_t gpus_of_node() const;
+
+  // The memory of the fullest rank, and the chance that a job with it fits, 0 to 1. It fits where
+  // the chance is one half or more.
+  TrainingMemory memory(const TrainingJob& job) const { return answerer_->memory(job); }
+  double fits(const TrainingMemory& memory) const { return answerer_->fits(memory); }
+
+  // A run of the job. Joules are 0 where the GPU's power is not known, USD where no price is asked
+  // for.
+  struct Run {
+    Seconds iteration, total;
+    double usd = 0, joules = 0;
+  };
+  Run run(const TrainingJob& job) const;
+
+  // USD for an hour of one GPU, without the electricity of an owned one; 0: not asked for.
+  double hour() const { return price_ ? price_->hour.value.value() : 0; }
+
+ private:
+  Facts& facts_;
+  const Gpu& gpu_;
+  std::shared_ptr<const Architecture> model_;
+  TrainingQuestion question_;
+  std::optional<GpuPrice> price_;
+  std::optional<PlantAccount> plant_;  // where the price has no electricity in it
+  std::optional<TrainingSetting> setting_;
+  std::optional<TrainingAnswerer> answerer_;
+};
+
+}  // namespace orrery

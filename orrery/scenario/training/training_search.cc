@@ -1,0 +1,41 @@
+// The part of a training answer that a search over layouts asks for.
+#include <algorithm>
+#include <cmath>
+
+#include "orrery/scenario/training/training_answer.h"
+
+namespace orrery {
+
+TrainingMemory TrainingAnswerer::memory(const TrainingJob& job) const {
+  return training_memory(setting_.model, job, memory_, setting_.gpu);
+}
+
+double TrainingAnswerer::fits(const TrainingMemory& m) const {
+  return fit_probability(m, memory_.fitted.error);
+}
+
+TrainingAnswerer::Timed TrainingAnswerer::time(const TrainingJob& job) const {
+  const auto on = machine(job.plan.devices());
+  const TrainingConstants k = constants(job, release_);
+  const IterationModel iterations(setting_.model, on->cluster, setting_.kernels, *on->network);
+  const IterationParts parts = iterations.parts(job, traits_);
+  return {iteration_time(parts, k, job), executed_flops(parts, job)};
+}
+
+std::optional<Seconds> TrainingAnswerer::run(const IterationTime& t, const TrainingJob& job) const {
+  const std::optional<double> steps = run_steps(question_, job);
+  if (!steps) return std::nullopt;
+  double iterations = *steps;
+  if (question_.eval_interval > 0)
+    iterations += std::floor(*steps / static_cast<double>(question_.eval_interval)) *
+                  (static_cast<double>(question_.eval_iterations) * forward_time(t) / t.total);
+  if (!question_.chance) return t.total * iterations;
+  ChanceQuestion q = *question_.chance;
+  const bool fitted = q.variability.gpu == 0 && q.variability.step == 0;
+  q.iteration = t.total - (fitted ? Seconds(0) : t.stragglers);
+  q.iterations = std::max(1.0, iterations);
+  q.gpus = job.plan.devices();
+  return expected_chance(q).expected.total;
+}
+
+}  // namespace orrery
