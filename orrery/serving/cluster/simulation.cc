@@ -205,6 +205,9 @@ class Simulation : public ReplicaObserver {
     Engine& e = fleet_.at(i);
     e.end_step();
     e.dispatch(now);
+    // Steps that end before anything else happens are no events.
+    if (prefilled_.empty())
+      e.go_on(std::min(admission_.time(), events_.empty() ? kNever : events_.top().time));
     push_end(i);
     // Prompts that it has computed continue on an engine that decodes.
     for (std::uint32_t request : prefilled_) send_to_decode(request, now);
@@ -348,6 +351,10 @@ class Simulation : public ReplicaObserver {
   }
   void tokens(const Replica&, std::int64_t sequences, SimTime now, SimTime before) override {
     result_.gaps.add(now - before, sequences);
+  }
+  void tokens_of(const Replica&, std::int64_t sequences, std::span<const SimTime> times,
+                 SimTime before) override {
+    for (const SimTime t : times) result_.gaps.add(t - before, sequences), before = t;
   }
   void finished(std::uint32_t request, SimTime now) override {
     RequestRecord& record = result_.records[request];

@@ -48,6 +48,13 @@ class DecodeGroup {
   // Computed tokens of a running sequence before the next planned step, whether or not it is a
   // member.
   std::int64_t computed(const Sequence& s) const;
+  // Number of further steps that can be planned before one makes the last token of a member. 0 if
+  // there are no members, or if sequences that are no members run.
+  std::int64_t even_steps() const {
+    return size_ > 0 && others_.empty() ? lasts_.front().step - planned_ : 0;
+  }
+  // Sum of the members' cached tokens before the next planned step.
+  std::int64_t past() const { return past_; }
   // Takes the blocks of blocks_needed(). REQUIRES that they are free.
   void grow(EngineState& engine);
   // Ends the group: all members become ordinary sequences.
@@ -70,6 +77,12 @@ class DecodeGroup {
   // A step is planned with all members. Appends to `last` those whose last token it makes, in the
   // order in which they run. They are in no later step.
   Step plan(const EngineState& engine, std::vector<Slot>& last);
+  // The same for a step that makes no member's last token. REQUIRES even_steps() > 0.
+  void plan_even() {
+    uncounted_ += size_;
+    past_ += size_;
+    pass_step();
+  }
   // Numbers of the step that is planned next and of the step that ends next.
   std::int64_t planned() const { return planned_; }
   std::int64_t ended() const { return ended_; }
@@ -77,7 +90,7 @@ class DecodeGroup {
   SimTime last_end() const { return last_end_; }
   // Appends the requests of members that get a token when the step ended() ends.
   void list_ending(const EngineState& engine, std::vector<std::uint32_t>& requests) const;
-  void end(SimTime now) { ++ended_, last_end_ = now; }
+  void end(SimTime now, std::int64_t steps = 1) { ended_ += steps, last_end_ = now; }
   // A member whose last token is made leaves.
   void leave(EngineState& engine, Slot slot);
 
@@ -103,6 +116,10 @@ class DecodeGroup {
   void join(Slot slot, Sequence& s);
   void settle(EngineState& engine, Sequence& s);
   std::size_t phase(std::int64_t step) const;
+  void pass_step() {
+    ++planned_;
+    if (++due_ >= phases_.size()) due_ = 0;
+  }
 
   bool allowed_ = false, formed_ = false;
   std::int64_t planned_ = 1, ended_ = 1;  // the next to be
@@ -112,6 +129,7 @@ class DecodeGroup {
   std::int64_t size_ = 0, past_ = 0, uncounted_ = 0;
   std::int64_t latest_ = -1;               // ticket
   std::vector<std::vector<Slot>> phases_;  // by the step, modulo block size, that needs a block
+  std::size_t due_ = 0;                    // the phase of the step that is planned next
   std::vector<Last> lasts_;                // a heap
   std::vector<Slot> others_, newly_;       // newly_: joined before the step that is planned next
   std::vector<Former> former_;

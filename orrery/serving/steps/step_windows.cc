@@ -53,6 +53,30 @@ void StepWindows::add(const StepCounts& step, SimTime start, SimTime duration) {
   spread(start, start + duration, 1, &StepWindow::busy);
 }
 
+void StepWindows::add_decodes(std::int64_t sequences, std::int64_t past, SimTime start,
+                              std::span<const SimTime> durations) {
+  SimTime end = start;
+  for (const SimTime d : durations) end += d;
+  cover(std::max(end, end - durations.back() + SimTime{1}));
+  spread(start, end, 1, &StepWindow::busy);
+  for (std::size_t i = 0; i < durations.size();) {
+    // The steps that start in one window.
+    const std::int64_t window = start.ps / width_.ps, next = (window + 1) * width_.ps;
+    StepCounts steps;
+    std::int64_t time = 0;
+    for (; i < durations.size() && start.ps < next; ++i) {
+      ++steps.steps;
+      steps.decode_past += past;
+      past += sequences;
+      time += durations[i].ps;
+      start += durations[i];
+    }
+    steps.decodes = sequences * steps.steps;
+    windows_[static_cast<std::size_t>(window)].started += time;
+    windows_[static_cast<std::size_t>(window)].decoding += steps;
+  }
+}
+
 void StepWindows::add_present(SimTime from, SimTime to, std::int64_t engines) {
   if (to <= from) return;
   cover(to);
