@@ -6,6 +6,30 @@
 
 namespace orrery {
 
+namespace {
+
+// What a replica's integrals sum over the time of a step.
+struct Integrands {
+  explicit Integrands(const EngineState& state)
+      : used(state.kv.pool().size() - state.kv.pool().free()),
+        slack(state.slack()),
+        stranded(state.kv.stranded()),
+        lost(state.decode_group.size() * state.kv.groups().count()) {}
+
+  void add(SimTime duration, ReplicaCounts& sum) const {
+    const double seconds = duration.seconds();
+    sum.busy += duration.time();
+    sum.used_block_seconds += seconds * static_cast<double>(used);
+    sum.slack_token_seconds += seconds * static_cast<double>(slack);
+    sum.stranded_block_seconds += seconds * static_cast<double>(stranded);
+  }
+
+  std::int64_t used, slack, stranded;
+  std::int64_t lost;  // slack that a step of the decode group takes, where it takes no blocks
+};
+
+}  // namespace
+
 bool Replica::even(const Step& step) const {
   return step.group == state_.decode_group.size() && step.tokens.empty() && step.chunks.empty();
 }
@@ -25,24 +49,41 @@ Replica::DecodeSpan Replica::span() const {
   return {group.even_steps(), group.size(), group.past() - (config_.async ? group.size() : 0)};
 }
 
-std::size_t Replica::go_on(SimTime now, std::span<const SimTime> times, SimTime limit,
+std::size_t Replica::go_on(SimTime& now, std::span<const SimTime> times, SimTime limit,
                            FrontEndDelivery& delivery) {
   DecodeGroup& group = state_.decode_group;
-  const BlockPool& pool = state_.kv.pool();
   const std::int64_t sequences = group.size();
   std::array<SimTime, kMostSpan> delivered;
-  std::size_t n = 0;
+  // Copies, which stay in registers.
+  FrontEndDelivery out = delivery;
+  ReplicaCounts sum = counts_;
+  SimTime end = now;
+  Integrands held(state_);
   const auto plan = [&] {
-    group.grow(state_);
+    const bool grows = group.needs_blocks();
+    if (grows) group.grow(state_);
     group.plan_even();
+    if (grows) {
+      held = Integrands(state_);
+    } else {
+      held.slack -= held.lost;
+    }
   };
-  for (; n < times.size() && now < limit && group.blocks_needed(state_) <= pool.free(); ++n) {
-    delivered[n] = delivery.deliver(now, sequences, 0);
+  std::size_t n = 0;
+  for (; n < times.size() && end < limit; ++n) {
+    if (group.needs_blocks() && group.blocks_needed(state_) > state_.kv.pool().free()) break;
+    delivered[n] = out.deliver(end, sequences, 0);
     if (!config_.async) plan();
-    count_time(times[n]);
+    held.add(times[n], sum);
     if (config_.async) plan();
-    now += times[n];
+    end += times[n];
   }
+  now = end;
+  delivery = out;
+  counts_.busy = sum.busy;
+  counts_.used_block_seconds = sum.used_block_seconds;
+  counts_.slack_token_seconds = sum.slack_token_seconds;
+  counts_.stranded_block_seconds = sum.stranded_block_seconds;
   observer_.tokens_of(*this, sequences, {delivered.data(), n}, group.last_end());
   const auto steps = static_cast<std::int64_t>(n);
   group.end(delivered[n - 1], steps);
@@ -67,17 +108,14 @@ void Engine::go_on(SimTime limit) {
       most = std::min(most, (limit - waves_.front().end).ps / pace_.ps + 1);
     std::span<SimTime> asked(times.data(), static_cast<std::size_t>(most));
     asked = asked.first(timer_.decode_times(sequences, past, asked));
-    SimTime end = waves_.front().end;
+    const SimTime from = waves_.front().end;
+    SimTime end = from;
     const std::size_t n = rank.go_on(end, asked, limit, deliveries_.front());
-    const std::span<const SimTime> gone(times.data(), n);
-    if (windows_) windows_->add_decodes(sequences, past, end, gone);
-    for (const SimTime t : gone) {
-      entered_ = end;
-      end += t;
-      busy_ += t;
-    }
-    pace_ = gone.back();
+    if (windows_) windows_->add_decodes(sequences, past, from, asked.first(n));
+    pace_ = asked[n - 1];
+    entered_ = end - pace_;
     last_end_ = waves_.front().end = end;
+    busy_ += end - from;
     held_ = 0;
     steps_ += static_cast<std::int64_t>(n);
     decode_steps_ += static_cast<std::int64_t>(n);

@@ -228,10 +228,6 @@ void Replica::start(SimTime duration) {
   const Step& step = under_way(started_++);
   ++counts_.steps;
   counts_.decode_steps += step.chunks.empty();
-  count_time(duration);
-}
-
-void Replica::count_time(SimTime duration) {
   counts_.busy += duration.time();
   const double seconds = duration.seconds();
   counts_.used_block_seconds +=

@@ -154,10 +154,10 @@ class Replica {
   // What end_step(), plan_ahead() and start() do for the steps of span(), which take `times` one
   // after the other: the running step ends at `now` and the first one starts. Stops before a step
   // ends at `limit` or later, and before too few blocks are free for one that is planned. Returns
-  // the number of steps that ended, at least one. REQUIRES now < limit, and at most span().steps
-  // and kMostSpan times.
+  // the number of steps that ended, at least one. `now` becomes the end of the step that runs then.
+  // REQUIRES now < limit, and at most span().steps and kMostSpan times.
   static constexpr std::size_t kMostSpan = 64;
-  std::size_t go_on(SimTime now, std::span<const SimTime> times, SimTime limit,
+  std::size_t go_on(SimTime& now, std::span<const SimTime> times, SimTime limit,
                     FrontEndDelivery& delivery);
 
   // Disaggregated prefill. The request will decode here, and waits for blocks.
@@ -211,7 +211,6 @@ class Replica {
   // Whether the step computes one token of each member of the decode group and nothing else.
   bool even(const Step& step) const;
   void ask();
-  void count_time(SimTime duration);
   bool plan(SimTime now, Step& step);
   // Finds the adapters that the planned step uses. Returns the time of loading the missing ones.
   SimTime bring_in_adapters();

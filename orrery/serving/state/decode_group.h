@@ -43,6 +43,8 @@ class DecodeGroup {
   bool all_before(const Sequence& s) const;
   // Upper bound of the blocks that members need for their next tokens.
   std::int64_t blocks_needed(const EngineState& engine) const;
+  // Whether that is above 0.
+  bool needs_blocks() const { return !phases_[due_].empty(); }
   // Appends the members that have a block outside of their window before the next planned step.
   void list_skipping(const EngineState& engine, std::vector<Slot>& out) const;
   // Computed tokens of a running sequence before the next planned step, whether or not it is a
