@@ -111,6 +111,11 @@ class PoolBoards {
     all.reference = all.reference.stretched(time / slowed, 1);
     all.time = time;
     const std::string& engine = served_.deployment.engine.id;
+    // Steps that run at the reference clock keep their power.
+    if (all.reference.time == all.time && !served_.steps->governed()) {
+      busy_ = step_power(constants_, gpu_, engine, all.reference).value;
+      return;
+    }
     if (served_.steps->governed()) {
       all.power = power_left(constants_, gpu_, engine, kinds), all.clock = mean_clock(kinds);
     }

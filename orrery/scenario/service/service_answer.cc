@@ -58,7 +58,7 @@ Times times_of(const ServiceQuestion& s, const SimulationResult& r) {
 
 void add_distribution(std::vector<Metric>& m, const std::string& name, std::vector<double> sample) {
   if (sample.empty()) return;
-  std::sort(sample.begin(), sample.end());
+  sort_sample(sample);
   double sum = 0;
   for (double v : sample) sum += v;
   const auto put = [&](const char* what, double v) {

@@ -206,8 +206,15 @@ class Simulation : public ReplicaObserver {
     e.end_step();
     e.dispatch(now);
     // Steps that end before anything else happens are no events.
-    if (prefilled_.empty())
-      e.go_on(std::min(admission_.time(), events_.empty() ? kNever : events_.top().time));
+    while (prefilled_.empty() && fleet_.status(i) == EngineStatus::kUp && working()) {
+      const SimTime other =
+          std::min(admission_.time(), events_.empty() ? kNever : events_.top().time);
+      e.go_on(other);
+      if (e.next() >= other) break;
+      now = e.next();
+      e.end_step();
+      e.dispatch(now);
+    }
     push_end(i);
     // Prompts that it has computed continue on an engine that decodes.
     for (std::uint32_t request : prefilled_) send_to_decode(request, now);

@@ -8,24 +8,56 @@ namespace orrery {
 
 namespace {
 
-// What a replica's integrals sum over the time of a step.
-struct Integrands {
-  explicit Integrands(const EngineState& state)
-      : used(state.kv.pool().size() - state.kv.pool().free()),
-        slack(state.slack()),
-        stranded(state.kv.stranded()),
-        lost(state.decode_group.size() * state.kv.groups().count()) {}
-
-  void add(SimTime duration, ReplicaCounts& sum) const {
-    const double seconds = duration.seconds();
-    sum.busy += duration.time();
-    sum.used_block_seconds += seconds * static_cast<double>(used);
-    sum.slack_token_seconds += seconds * static_cast<double>(slack);
-    sum.stranded_block_seconds += seconds * static_cast<double>(stranded);
+// The sums that a replica takes over the time of its steps.
+class Integrals {
+ public:
+  Integrals(ReplicaCounts& sums, const EngineState& state, bool ahead)
+      : sums_(sums),
+        state_(state),
+        lost_(static_cast<double>(state.decode_group.size() * state.kv.groups().count())),
+        ahead_(ahead) {
+    look();
   }
 
-  std::int64_t used, slack, stranded;
-  std::int64_t lost;  // slack that a step of the decode group takes, where it takes no blocks
+  // Consecutive steps, each of which plans one that takes no blocks. What they hold is that before
+  // the plan (`ahead`), or after it.
+  void add(std::span<const SimTime> times) {
+    double busy = sums_.busy.value(), used = sums_.used_block_seconds,
+           slack = sums_.slack_token_seconds, stranded = sums_.stranded_block_seconds;
+    if (!ahead_) slack_ -= lost_;
+    for (const SimTime t : times) {
+      const double seconds = t.seconds();
+      busy += seconds;
+      used += seconds * used_;
+      slack += seconds * slack_;
+      stranded += seconds * stranded_;
+      slack_ -= lost_;
+    }
+    if (!ahead_) slack_ += lost_;
+    sums_.busy = Seconds(busy);
+    sums_.used_block_seconds = used;
+    sums_.slack_token_seconds = slack;
+    sums_.stranded_block_seconds = stranded;
+  }
+  // A step that takes blocks and holds what look() has found since.
+  void add_grown(std::span<const SimTime> step) {
+    slack_ += lost_;
+    add(step);
+  }
+  // Finds what is held. Called when a plan has taken blocks.
+  void look() {
+    const BlockPool& pool = state_.kv.pool();
+    used_ = static_cast<double>(pool.size() - pool.free());
+    slack_ = static_cast<double>(state_.slack());
+    stranded_ = static_cast<double>(state_.kv.stranded());
+  }
+
+ private:
+  ReplicaCounts& sums_;
+  const EngineState& state_;
+  double used_ = 0, slack_ = 0, stranded_ = 0;  // whole numbers
+  double lost_;                                 // slack that a step takes
+  bool ahead_;
 };
 
 }  // namespace
@@ -52,38 +84,31 @@ Replica::DecodeSpan Replica::span() const {
 std::size_t Replica::go_on(SimTime& now, std::span<const SimTime> times, SimTime limit,
                            FrontEndDelivery& delivery) {
   DecodeGroup& group = state_.decode_group;
+  std::array<SimTime, kMostSpan + 1> ends;
+  std::size_t n = 0;
+  ends[0] = now;
+  for (; n < times.size() && ends[n] < limit; ++n) ends[n + 1] = ends[n] + times[n];
+  Integrals integrals(counts_, state_, config_.async);
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::size_t alike = group.steps_without_blocks(n - i);
+    integrals.add(times.subspan(i, alike));
+    group.plan_even(static_cast<std::int64_t>(alike));
+    i += alike;
+    if (i == n) break;
+    if (group.blocks_needed(state_) > state_.kv.pool().free()) {
+      n = i;
+      break;
+    }
+    if (config_.async) integrals.add(times.subspan(i, 1));
+    group.grow(state_);
+    group.plan_even(1);
+    integrals.look();
+    if (!config_.async) integrals.add_grown(times.subspan(i, 1));
+  }
+  now = ends[n];
   const std::int64_t sequences = group.size();
   std::array<SimTime, kMostSpan> delivered;
-  // Copies, which stay in registers.
-  FrontEndDelivery out = delivery;
-  ReplicaCounts sum = counts_;
-  SimTime end = now;
-  Integrands held(state_);
-  const auto plan = [&] {
-    const bool grows = group.needs_blocks();
-    if (grows) group.grow(state_);
-    group.plan_even();
-    if (grows) {
-      held = Integrands(state_);
-    } else {
-      held.slack -= held.lost;
-    }
-  };
-  std::size_t n = 0;
-  for (; n < times.size() && end < limit; ++n) {
-    if (group.needs_blocks() && group.blocks_needed(state_) > state_.kv.pool().free()) break;
-    delivered[n] = out.deliver(end, sequences, 0);
-    if (!config_.async) plan();
-    held.add(times[n], sum);
-    if (config_.async) plan();
-    end += times[n];
-  }
-  now = end;
-  delivery = out;
-  counts_.busy = sum.busy;
-  counts_.used_block_seconds = sum.used_block_seconds;
-  counts_.slack_token_seconds = sum.slack_token_seconds;
-  counts_.stranded_block_seconds = sum.stranded_block_seconds;
+  delivery.deliver({ends.data(), n}, sequences, delivered.data());
   observer_.tokens_of(*this, sequences, {delivered.data(), n}, group.last_end());
   const auto steps = static_cast<std::int64_t>(n);
   group.end(delivered[n - 1], steps);

@@ -168,9 +168,11 @@ class VllmV1 : public Scheduler {
       budget_ -= n;
       first = false;
     }
-    engine.queues.waiting.insert(engine.queues.waiting.begin(), passed_over_.begin(),
-                                 passed_over_.end());
-    passed_over_.clear();
+    if (!passed_over_.empty()) {
+      engine.queues.waiting.insert(engine.queues.waiting.begin(), passed_over_.begin(),
+                                   passed_over_.end());
+      passed_over_.clear();
+    }
     // A later step of the same group takes blocks and gives none back, so that whoever did not fit
     // still does not. It may when less of its prefix is cached then: its first chunk keeps fewer
     // blocks, and a prompt that is not cut has a step of its own once it exceeds the budget.

@@ -97,7 +97,8 @@ DecodeGroup::Step DecodeGroup::plan(const EngineState& engine, std::vector<Slot>
     --size_;
     past_ -= engine.at(last.back()).cached_at_end();
   }
-  pass_step();
+  ++planned_;
+  if (++due_ >= phases_.size()) due_ = 0;
   return step;
 }
 

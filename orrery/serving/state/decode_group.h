@@ -43,8 +43,13 @@ class DecodeGroup {
   bool all_before(const Sequence& s) const;
   // Upper bound of the blocks that members need for their next tokens.
   std::int64_t blocks_needed(const EngineState& engine) const;
-  // Whether that is above 0.
-  bool needs_blocks() const { return !phases_[due_].empty(); }
+  // Number of steps, from the next planned one on and at most `most`, in which that is 0.
+  std::size_t steps_without_blocks(std::size_t most) const {
+    std::size_t n = 0;
+    for (std::size_t phase = due_; n < most && phases_[phase].empty(); ++n)
+      phase = phase + 1 == phases_.size() ? 0 : phase + 1;
+    return n;
+  }
   // Appends the members that have a block outside of their window before the next planned step.
   void list_skipping(const EngineState& engine, std::vector<Slot>& out) const;
   // Computed tokens of a running sequence before the next planned step, whether or not it is a
@@ -79,11 +84,12 @@ class DecodeGroup {
   // A step is planned with all members. Appends to `last` those whose last token it makes, in the
   // order in which they run. They are in no later step.
   Step plan(const EngineState& engine, std::vector<Slot>& last);
-  // The same for a step that makes no member's last token. REQUIRES even_steps() > 0.
-  void plan_even() {
-    uncounted_ += size_;
-    past_ += size_;
-    pass_step();
+  // The same for `steps` steps that make no member's last token. REQUIRES even_steps() >= steps.
+  void plan_even(std::int64_t steps) {
+    uncounted_ += size_ * steps;
+    past_ += size_ * steps;
+    planned_ += steps;
+    due_ = (due_ + static_cast<std::size_t>(steps)) % phases_.size();
   }
   // Numbers of the step that is planned next and of the step that ends next.
   std::int64_t planned() const { return planned_; }
@@ -118,10 +124,6 @@ class DecodeGroup {
   void join(Slot slot, Sequence& s);
   void settle(EngineState& engine, Sequence& s);
   std::size_t phase(std::int64_t step) const;
-  void pass_step() {
-    ++planned_;
-    if (++due_ >= phases_.size()) due_ = 0;
-  }
 
   bool allowed_ = false, formed_ = false;
   std::int64_t planned_ = 1, ended_ = 1;  // the next to be

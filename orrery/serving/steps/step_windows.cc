@@ -57,23 +57,25 @@ void StepWindows::add_decodes(std::int64_t sequences, std::int64_t past, SimTime
                               std::span<const SimTime> durations) {
   SimTime end = start;
   for (const SimTime d : durations) end += d;
-  cover(std::max(end, end - durations.back() + SimTime{1}));
+  const SimTime last = end - durations.back();  // start of the last step
+  cover(std::max(end, last + SimTime{1}));
   spread(start, end, 1, &StepWindow::busy);
   for (std::size_t i = 0; i < durations.size();) {
     // The steps that start in one window.
     const std::int64_t window = start.ps / width_.ps, next = (window + 1) * width_.ps;
-    StepCounts steps;
-    std::int64_t time = 0;
-    for (; i < durations.size() && start.ps < next; ++i) {
-      ++steps.steps;
-      steps.decode_past += past;
-      past += sequences;
-      time += durations[i].ps;
-      start += durations[i];
+    const SimTime from = start;
+    const std::size_t first = i;
+    if (last.ps < next) {
+      i = durations.size();
+      start = end;
+    } else {
+      for (; start.ps < next; ++i) start += durations[i];
     }
-    steps.decodes = sequences * steps.steps;
-    windows_[static_cast<std::size_t>(window)].started += time;
-    windows_[static_cast<std::size_t>(window)].decoding += steps;
+    const auto n = static_cast<std::int64_t>(i - first);
+    StepWindow& in = windows_[static_cast<std::size_t>(window)];
+    in.started += (start - from).ps;
+    in.decoding += {n, sequences * n, past * n + sequences * (n * (n - 1) / 2)};
+    past += sequences * n;
   }
 }
 
