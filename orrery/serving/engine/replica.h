@@ -151,11 +151,11 @@ class Replica {
   };
   // The span that begins when the running step ends, if no request comes or goes before.
   DecodeSpan span() const;
-  // What end_step(), plan_ahead() and start() do for the steps of span(), which take `times` one
-  // after the other: the running step ends at `now` and the first one starts. Stops before a step
-  // ends at `limit` or later, and before too few blocks are free for one that is planned. Returns
-  // the number of steps that ended, at least one. `now` becomes the end of the step that runs then.
-  // REQUIRES now < limit, and at most span().steps and kMostSpan times.
+  // Does what end_step(), plan_ahead() and start() do for the steps of span(), which take `times`
+  // one after the other: the running step ends at `now` and the first one starts. Stops before a
+  // step ends at `limit` or later, and before too few blocks are free for one that is planned.
+  // Returns the number of steps that ended, at least one. `now` becomes the end of the step that
+  // runs then. REQUIRES now < limit, and at most span().steps and kMostSpan times.
   static constexpr std::size_t kMostSpan = 64;
   std::size_t go_on(SimTime& now, std::span<const SimTime> times, SimTime limit,
                     FrontEndDelivery& delivery);

@@ -35,8 +35,8 @@ class BlockPool {
   // Takes the head of the free queue. `forgotten` receives the hash that was cached in it; 0 if
   // there was none. REQUIRES free() > 0.
   BlockId take(std::uint64_t* forgotten = nullptr);
-  // Takes `n` blocks, one after the other, and appends them to `out`; none if n < 1. REQUIRES free()
-  // >= n.
+  // Takes `n` blocks, one after the other, and appends them to `out`; none if n < 1.
+  // REQUIRES free() >= n.
   void take(std::int64_t n, std::vector<BlockId>& out);
   // Removes one user. A block without users goes to the tail of the free queue.
   void release(BlockId block);

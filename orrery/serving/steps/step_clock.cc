@@ -75,7 +75,7 @@ std::size_t StepClock::decode_times(std::int64_t sequences, std::int64_t past,
   const auto n = static_cast<std::size_t>(sequences);
   if (n >= decode_.size()) decode_.resize(n + 1);
   std::vector<float>& row = decode_[n];
-  // What table_time() computes, with the nodes on both sides kept as long as they are the same.
+  // The sum is that of table_time(); nodes are read again only where they change.
   std::size_t below = SIZE_MAX;
   double a = 0, slope = 0;
   for (SimTime& t : times) {
