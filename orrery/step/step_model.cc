@@ -24,6 +24,9 @@ double decode_attention_factor(const EngineProfile::Kernels& k, const DecodeAtte
              : k.decode_attention_factor * k.unsplit_decode_factor * decode.heads / decode.kv_heads;
 }
 
+// std::pow without the call for a base of 1, which most engines have.
+double power(double base, double exponent) { return base == 1 ? 1 : std::pow(base, exponent); }
+
 // Time of the engine's kernel relative to the measured class. The factors for compute-bound and for
 // memory-bound kernels are blended by the squares of the two roofline times.
 double engine_factor(const EngineProfile::Kernels& k, const ProgramOp& op, const KernelTime& t,
@@ -31,7 +34,7 @@ double engine_factor(const EngineProfile::Kernels& k, const ProgramOp& op, const
   const double c = t.compute.value(), m = t.memory.value();
   const double compute_share = c + m > 0 ? c * c / (c * c + m * m) : 0;
   double factor =
-      std::pow(k.compute_factor, compute_share) * std::pow(k.memory_factor, 1 - compute_share);
+      power(k.compute_factor, compute_share) * power(k.memory_factor, 1 - compute_share);
   if (std::holds_alternative<PrefillAttention>(op.op)) factor *= k.prefill_attention_factor;
   if (prefill && std::holds_alternative<MoeExperts>(op.op)) factor *= k.moe_prefill_factor;
   const auto* decode = std::get_if<DecodeAttention>(&op.op);
@@ -165,7 +168,12 @@ StepTime StepModel::time_of(const KernelModel& kernels, const Batch& batch, bool
   const double held = halves ? held_by_moves(program, network_) : 0;
   for (const ProgramOp& op : program.ops) {
     if (op.fusible && x.fused) continue;
-    StepTerm term{op, {}, Bound::kNetwork, 0};
+    struct {
+      Estimate<Seconds> time;
+      Bound bound = Bound::kNetwork;
+      double of_peak = 0;
+    } term;
+    const auto with_op = [&] { return StepTerm{op, term.time, term.bound, term.of_peak}; };
     Seconds call;
     if (const auto* c = std::get_if<Collective>(&op.op)) {
       const CollectiveTime t =
@@ -177,7 +185,7 @@ StepTime StepModel::time_of(const KernelModel& kernels, const Batch& batch, bool
       term.time = term.time.scaled(op.count);
       launched += op.count;
       if (op.move && halves) {
-        moves.add_move(term, numbers.of(call));
+        moves.add_move(with_op(), numbers.of(call));
         continue;
       }
       step.communication += term.time.value;
@@ -212,7 +220,7 @@ StepTime StepModel::time_of(const KernelModel& kernels, const Batch& batch, bool
       moves.add_kernel(op, term.time.value);
     }
     sum.add(family_of(op.op), term.time, numbers.of(call));
-    if (with_terms) step.terms.push_back(term);
+    if (with_terms) step.terms.push_back(with_op());
   }
 
   for (const OverlappedMoves::Move& move : moves.exposed()) {

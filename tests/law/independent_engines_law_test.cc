@@ -5,100 +5,10 @@
 #include <tbb/global_control.h>
 
 #include "orrery/serving/cluster/simulation.h"
-#include "orrery/serving/schedulers/scheduler.h"
 #include "tests/law/serving_run.h"
 
 namespace orrery::serving_run {
 namespace {
-
-// Engines are simulated independently where timers can be multiplied.
-class PlainTimer : public StepTimer {
- public:
-  explicit PlainTimer(bool alone) : alone_(alone) {}
-  SimTime time(const StepShape& step) override { return {step_ps(step) + 7 * step.wave_tokens}; }
-  SimTime latency(const StepShape& step) override { return {3 * time(step).ps}; }
-  std::unique_ptr<StepTimer> another() const override {
-    return alone_ ? nullptr : std::make_unique<PlainTimer>(false);
-  }
-
- private:
-  bool alone_;
-};
-
-struct Service {
-  SimulationConfig config;
-  RequestLoad load;
-};
-
-Service random_service(std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  const auto draw = [&](int least, int most) {
-    return least + static_cast<std::int32_t>(random() % static_cast<unsigned>(most - least + 1));
-  };
-  const auto scheduler = [&] {
-    const auto& kinds = scheduler_kinds();
-    return std::string(kinds[static_cast<std::size_t>(draw(0, 100)) % kinds.size()].name);
-  };
-  Service s;
-  Case c = random_case(random, scheduler());
-  const int requests = draw(1, 120), spread = draw(1, 400'000);
-  std::int64_t now = c.load.requests.back().arrival.ps;
-  for (int i = 0; i < requests; ++i) {
-    Request r;
-    r.arrival = {now += draw(0, 2) == 0 ? 0 : draw(0, spread)};
-    r.input = draw(1, 90);
-    r.output = draw(1, 40);
-    r.session = draw(-1, 9);
-    c.load.requests.push_back(r);
-  }
-  s.load = c.load;
-  s.config.replica = c.config;
-  s.config.scheduler = c.scheduler;
-  s.config.replicas = draw(1, 5);
-  s.config.gpus = draw(1, 4);
-  s.config.seed = seed;
-  constexpr const char* kBlind[] = {"round-robin", "random", "session"};
-  s.config.router = kBlind[draw(0, 2)];
-  s.config.router_refresh = {draw(0, 1) * 1'000'000};
-  s.config.window = {1 + 10 * static_cast<std::int64_t>(seed)};
-  s.config.frontend_per_request = {draw(0, 1) * draw(0, 100'000)};
-  s.config.request_overhead = {draw(0, 1) * draw(0, 1'000'000)};
-  s.config.overhead_per_prompt_token = {draw(0, 1) * draw(0, 10'000)};
-  if (draw(0, 3) == 0) s.config.replica.limits.max_model_len = 100;
-  if (draw(0, 2) == 0) {
-    s.config.replica.async = false;
-    s.config.replica.stages = 2;
-  } else if (draw(0, 2) == 0) {
-    s.config.replica.ranks = draw(2, 3);
-  } else if (draw(0, 2) == 0) {
-    s.config.replica.speculation.drafts = draw(1, 4);
-  }
-  const int pools = draw(0, 3) == 0 ? draw(1, 2) : 0;
-  for (int i = 0; i < pools; ++i) {
-    PoolConfig other = s.config;
-    other.scheduler = scheduler();
-    other.replicas = draw(1, 3);
-    other.replica.kv_blocks += draw(-20, 20);
-    other.replica.kv_blocks = std::max<std::int64_t>(other.replica.kv_blocks, 1);
-    s.config.others.push_back(other);
-  }
-  return s;
-}
-
-void expect_same(const SimulationResult& a, const SimulationResult& b, std::uint64_t seed) {
-  ASSERT_EQ(a.records.size(), b.records.size());
-  for (std::size_t i = 0; i < a.records.size(); ++i)
-    ASSERT_TRUE(a.records[i] == b.records[i]) << "seed " << seed << ", request " << i;
-  ASSERT_EQ(a.replicas.size(), b.replicas.size());
-  for (std::size_t i = 0; i < a.replicas.size(); ++i)
-    ASSERT_TRUE(a.replicas[i] == b.replicas[i]) << "seed " << seed << ", engine " << i;
-  ASSERT_TRUE(a.gaps == b.gaps) << "seed " << seed;
-  ASSERT_EQ(a.end, b.end) << "seed " << seed;
-  ASSERT_EQ(a.engine_time(), b.engine_time()) << "seed " << seed;
-  ASSERT_EQ(a.gpu_time, b.gpu_time) << "seed " << seed;
-  ASSERT_EQ(a.most_engines, b.most_engines) << "seed " << seed;
-  ASSERT_TRUE(a.windows == b.windows) << "seed " << seed;
-}
 
 TEST(IndependentEngines, AreWhatTheEventsOfAllEnginesTogetherGiveOnAnyNumberOfThreads) {
   std::int64_t several = 0, turned_away = 0, evictions = 0;
@@ -118,6 +28,119 @@ TEST(IndependentEngines, AreWhatTheEventsOfAllEnginesTogetherGiveOnAnyNumberOfTh
   EXPECT_GT(several, 250);
   EXPECT_GT(turned_away, 100);
   EXPECT_GT(evictions, 100);
+}
+
+// ---- spans: passing decode steps at once gives the same result, to the byte, as taking every step
+// by itself, which a log of the steps asks for ----
+
+// Fills as many times as it is asked for, and counts the steps that were asked for in spans.
+class SpanTimer : public StepTimer {
+ public:
+  SimTime time(const StepShape& step) override { return {step_ps(step) + 7 * step.wave_tokens}; }
+  std::size_t decode_times(std::int64_t sequences, std::int64_t past,
+                           std::span<SimTime> times) override {
+    for (SimTime& t : times) {
+      StepShape step;
+      step.decodes = sequences;
+      step.decode_past = past;
+      t = time(step);
+      past += sequences;
+    }
+    asked += static_cast<std::int64_t>(times.size());
+    return times.size();
+  }
+
+  std::int64_t asked = 0;
+};
+
+using Draw = std::mt19937_64;
+
+std::int32_t draw(Draw& random, int least, int most) {
+  return least + static_cast<std::int32_t>(random() % static_cast<unsigned>(most - least + 1));
+}
+
+// Engines that prefill, and one or two that decode.
+void take_apart(SimulationConfig& c, Draw& random) {
+  c.replica.role = Role::kPrefill;
+  PoolConfig d = c;
+  d.replica.role = Role::kDecode;
+  d.replicas = draw(random, 1, 2);
+  c.others = {d};
+  c.transfer.time = [](std::int64_t tokens) { return SimTime{1'000 + 300 * tokens}; };
+  c.transfer.layers = 4;
+}
+
+// The service of the seed, often with a technique that changes how steps follow each other.
+Service service(std::uint64_t seed) {
+  Service s = random_service(seed);
+  Draw random(seed + 1'000'000);
+  SimulationConfig& c = s.config;
+  // Most cases can have spans: the scheduler has decode groups, and an engine one rank and stage.
+  if (draw(random, 0, 3) > 0) {
+    c.scheduler = "vllm";
+    c.replica.stages = c.replica.ranks = 1;
+    c.replica.speculation = {};
+    if (draw(random, 0, 1) == 0) c.replica.limits.block_size = 16;
+    c.others.clear();
+  }
+  if (draw(random, 0, 1) == 0) c.replicas = 1;
+  if (draw(random, 0, 2) == 0) c.router = "least-outstanding";
+  if (draw(random, 0, 3) == 0) c.max_concurrency = draw(random, 1, 12);
+  if (draw(random, 0, 3) == 0) c.replica.frontend_per_token = {draw(random, 1, 60'000)};
+  if (draw(random, 0, 4) == 0) {
+    c.failures.at = {{draw(random, 0, 3'000'000)}, {draw(random, 0, 9'000'000)}};
+    c.failures.restart = {draw(random, 1, 1'000'000)};
+  }
+  switch (draw(random, 0, 6)) {
+    case 0:
+      take_apart(c, random);
+      break;
+    case 1:
+      c.replica.limits.max_loras = draw(random, 1, 2);
+      c.replica.adapter_load = {50'000};
+      for (Request& r : s.load.requests) r.adapter = draw(random, -1, 2);
+      break;
+    case 2:
+      c.others.clear();
+      c.autoscale.policy = "outstanding";
+      c.autoscale.target = 4;
+      c.autoscale.most = 3;
+      c.autoscale.interval = {500'000};
+      c.autoscale.start_up = {300'000};
+      c.autoscale.cool_down = {1'000'000};
+      c.replicas = 1;
+      break;
+    case 3:
+      s.load.names_outputs = true;
+      break;
+    default:
+      break;
+  }
+  return s;
+}
+
+TEST(DecodeSpans, AreTheStepsThatTheyPass) {
+  std::int64_t in_spans = 0, steps = 0, evictions = 0, transfers = 0, failures = 0;
+  for (std::uint64_t seed = 0; seed < 1500; ++seed) {
+    const Service s = service(seed);
+    SpanTimer timer, step_by_step;
+    const SimulationResult spans = simulate(s.config, s.load, timer);
+    SimulationConfig logged = s.config;
+    StepLog log;
+    logged.steps = &log;
+    ASSERT_NO_FATAL_FAILURE(expect_same(simulate(logged, s.load, step_by_step), spans, seed));
+    ASSERT_EQ(step_by_step.asked, 0);
+    in_spans += timer.asked;
+    steps += static_cast<std::int64_t>(log.size());
+    evictions += spans.total().evictions;
+    transfers += spans.transfers;
+    failures += spans.failures;
+  }
+  // The cases must contain the situations that the test is for.
+  EXPECT_GT(10 * in_spans, steps);
+  EXPECT_GT(evictions, 1000);
+  EXPECT_GT(transfers, 1000);
+  EXPECT_GT(failures, 100);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "orrery/serving/cluster/simulation.h"
 #include "orrery/serving/engine/engine.h"
 
 namespace orrery::serving_run {
@@ -52,5 +53,30 @@ std::string text_of(const StepShape& s);
 Case random_case(std::mt19937_64& random, const std::string& scheduler);
 
 EngineRun run(const Case& c);
+
+struct Service {
+  SimulationConfig config;
+  RequestLoad load;
+};
+
+// A fleet of a few engines, with any scheduler and blind router, and up to 134 requests.
+Service random_service(std::uint64_t seed);
+
+// Asserts that both are equal to the byte.
+void expect_same(const SimulationResult& a, const SimulationResult& b, std::uint64_t seed);
+
+// Engines are simulated independently where timers can be multiplied.
+class PlainTimer : public StepTimer {
+ public:
+  explicit PlainTimer(bool alone) : alone_(alone) {}
+  SimTime time(const StepShape& step) override { return {step_ps(step) + 7 * step.wave_tokens}; }
+  SimTime latency(const StepShape& step) override { return {3 * time(step).ps}; }
+  std::unique_ptr<StepTimer> another() const override {
+    return alone_ ? nullptr : std::make_unique<PlainTimer>(false);
+  }
+
+ private:
+  bool alone_;
+};
 
 }  // namespace orrery::serving_run

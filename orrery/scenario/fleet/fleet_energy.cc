@@ -64,13 +64,23 @@ class MeanSteps {
   std::map<Key, ClockedSteps> known_;
 };
 
+// The same constants with those of one GPU and one engine alone, which are then not looked for
+// among all in every window. REQUIRES that only values are read, and not their errors.
+StepPowerConstants only(const StepPowerConstants& all, const std::string& gpu,
+                        const std::string& engine) {
+  StepPowerConstants own = all;
+  own.boards = {{gpu, all.board(gpu)}};
+  own.engines = {{engine, all.engine(engine)}};
+  return own;
+}
+
 // The power of the boards of one pool.
 class PoolBoards {
  public:
   PoolBoards(const StepPowerConstants& constants, const ServedModel& served)
-      : constants_(constants),
-        served_(served),
+      : served_(served),
         gpu_(served.deployment.gpu),
+        constants_(only(constants, gpu_.id, served.deployment.engine.id)),
         awake_(*gpu_.power * constants.board(gpu_.id).awake),
         steps_(*served.steps) {}
 
@@ -101,6 +111,11 @@ class PoolBoards {
     all.reference = all.reference.stretched(time / slowed, 1);
     all.time = time;
     const std::string& engine = served_.deployment.engine.id;
+    // Steps that run at the reference clock keep their power.
+    if (all.reference.time == all.time && !served_.steps->governed()) {
+      busy_ = step_power(constants_, gpu_, engine, all.reference).value;
+      return;
+    }
     if (served_.steps->governed()) {
       all.power = power_left(constants_, gpu_, engine, kinds), all.clock = mean_clock(kinds);
     }
@@ -108,9 +123,9 @@ class PoolBoards {
     clock_ = all.clock;
   }
 
-  const StepPowerConstants& constants_;
   const ServedModel& served_;
   const Gpu& gpu_;
+  const StepPowerConstants constants_;
   Watts awake_;
   MeanSteps steps_;
   // The power of a busy board in the last window in which steps started, and its clock as a share

@@ -58,7 +58,7 @@ Times times_of(const ServiceQuestion& s, const SimulationResult& r) {
 
 void add_distribution(std::vector<Metric>& m, const std::string& name, std::vector<double> sample) {
   if (sample.empty()) return;
-  std::sort(sample.begin(), sample.end());
+  sort_sample(sample);
   double sum = 0;
   for (double v : sample) sum += v;
   const auto put = [&](const char* what, double v) {
@@ -141,7 +141,8 @@ bool meets_slo(const ServiceQuestion& s, const SimulationResult& r) {
 }
 
 std::vector<Metric> service_metrics(const ServiceQuestion& s, const SimulationConfig& config,
-                                    const SimulationResult& r, const UseOfGpus& use) {
+                                    const SimulationResult& r, const UseOfGpus& use,
+                                    std::optional<FleetEnergy>* keep) {
   const Times t = times_of(s, r);
   const ReplicaCounts sum = r.total();
   const GpuWork& work = use.work;
@@ -208,6 +209,7 @@ std::vector<Metric> service_metrics(const ServiceQuestion& s, const SimulationCo
   }
   add_cost_metrics(use.price, r, energy ? &*energy : nullptr,
                    {Seconds(span), t.input, t.output, done}, m);
+  if (keep) *keep = std::move(energy);
   put("requests", "", static_cast<double>(t.counted));
   put("rejected", "", static_cast<double>(t.counted) - done);
   return m;
@@ -274,9 +276,10 @@ void answer_service(const SimulatedService& simulated, const RunOptions& options
   const bool apart = compared_with_collocated(config);
   SimulationResult result, alone;
   std::vector<Metric> metrics, together, fast, slow;
+  std::optional<FleetEnergy> energy;
   std::vector<Job> jobs = {[&] {
     result = simulate(logged, load, clocks({1, options.deviations}).view());
-    metrics = service_metrics(service, config, result, use);
+    metrics = service_metrics(service, config, result, use, &energy);
   }};
   if (plain)
     jobs.emplace_back([&] { alone = simulate(plain->config, load, plain->clocks(1).view()); });
@@ -312,11 +315,10 @@ void answer_service(const SimulatedService& simulated, const RunOptions& options
       if (m.name.starts_with("cost")) widen(m, use.price.error);
     }
   }
-  if (use.power.known() && result.end > SimTime{}) {
-    const FleetEnergy energy = use.power.energy(result);
-    use.power.widen(energy, metrics);
-    use.power.note(energy, point.notes);
-    if (options.steps) point.power = {energy.window, energy.end, energy.series};
+  if (energy) {
+    use.power.widen(*energy, metrics);
+    use.power.note(*energy, point.notes);
+    if (options.steps) point.power = {energy->window, energy->end, energy->series};
   }
   point.metrics.insert(point.metrics.end(), metrics.begin(), metrics.end());
 }

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "orrery/scenario/answer/answer.h"
 #include "orrery/scenario/answer/run_options.h"
@@ -17,9 +18,11 @@ namespace orrery {
 
 // The metrics of one simulation, in the order in which they are shown. Times in ms. `use`:
 // if the work is known, MFU and the use of the memory bandwidth are among them; if the power is
-// known, power and energy are; if the price is known, costs are.
+// known, power and energy are; if the price is known, costs are. `keep` receives the energy, if
+// it is known.
 std::vector<Metric> service_metrics(const ServiceQuestion& service, const SimulationConfig& config,
-                                    const SimulationResult& result, const UseOfGpus& use = {});
+                                    const SimulationResult& result, const UseOfGpus& use = {},
+                                    std::optional<FleetEnergy>* keep = nullptr);
 
 // Whether `percentile` of the counted requests meet every limit, and none was turned away.
 bool meets_slo(const ServiceQuestion& service, const SimulationResult& result);

@@ -19,6 +19,7 @@ Admission::Admission(const SimulationConfig& config, const RequestLoad& load, st
     : config_(config), load_(load), requests_(requests), left_(requests) {
   disaggregated_ = disaggregated(config);
   pass_followers();
+  look();
 }
 
 void Admission::pass_followers() {
@@ -42,13 +43,14 @@ SimTime Admission::admitted(SimTime sent) const {
   return std::max(sent, admitted_) + config_.frontend_per_request;
 }
 
-SimTime Admission::time() const {
-  if (empty()) return kNever;
+void Admission::look() {
+  time_ = kNever;
+  if (empty()) return;
   const SimTime at = sent();
-  if (at == kNever) return kNever;
+  if (at == kNever) return;
   const SimTime overhead =
       config_.request_overhead + config_.overhead_per_prompt_token * load_.requests[next()].input;
-  return std::max(entered_, admitted(at) + overhead);
+  time_ = std::max(entered_, admitted(at) + overhead);
 }
 
 Outcome Admission::turned_away(const Request& r) const {
@@ -86,6 +88,7 @@ bool Admission::enter(RequestRecord& record) {
   record.output = r.output;
   record.priority = r.priority;
   record.outcome = turned_away(r);
+  look();
   if (record.outcome == Outcome::kUnfinished) return true;
   end(request, now);
   return false;
@@ -98,7 +101,10 @@ void Admission::end(std::size_t request, SimTime now) {
   } else if (config_.max_concurrency > 0) {
     // Engines deliver the ends of requests each at its own pace.
     released_.insert(std::upper_bound(released_.begin(), released_.end(), now), now);
+  } else {
+    return;
   }
+  look();
 }
 
 }  // namespace orrery

@@ -27,7 +27,7 @@ class Admission {
   std::size_t next() const;
   // Time at which that request is in a queue; kNever if there is none, or if it waits for another
   // request to end.
-  SimTime time() const;
+  SimTime time() const { return time_; }
   // Admits the next request and starts its record. False if it can never run and is rejected.
   bool enter(RequestRecord& record);
   // The last token of a request is delivered at `now`. Its client sends the next turn of the
@@ -44,6 +44,8 @@ class Admission {
   // Time at which the front end has finished a request that was sent at `sent`.
   SimTime admitted(SimTime sent) const;
   Outcome turned_away(const Request& request) const;
+  // Updates time().
+  void look();
 
   const SimulationConfig& config_;
   const RequestLoad& load_;
@@ -54,6 +56,7 @@ class Admission {
   std::deque<SimTime> released_;  // ends of conversations in whose place no other has started
   using Turn = std::pair<SimTime, std::size_t>;  // time at which it is sent, and index
   std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns_;
+  SimTime time_ = kNever;
   SimTime admitted_;  // when the front end finished the last request
   SimTime entered_;   // when the last one was queued
 };

@@ -45,6 +45,10 @@ struct alignas(64) Tally : ReplicaObserver {
   void tokens(const Replica&, std::int64_t sequences, SimTime now, SimTime before) override {
     gaps.add(now - before, sequences);
   }
+  void tokens_of(const Replica&, std::int64_t sequences, std::span<const SimTime> times,
+                 SimTime before) override {
+    for (const SimTime t : times) gaps.add(t - before, sequences), before = t;
+  }
   void finished(std::uint32_t request, SimTime now) override {
     records[request].finished = now;
     records[request].outcome = Outcome::kDone;
@@ -74,6 +78,7 @@ void run(IndependentEngine& one, std::uint32_t place, const RequestLoad& load, S
       const SimTime now = engine.next();
       engine.end_step();
       engine.dispatch(now);
+      engine.go_on(next != one.entries.end() ? next->time : kNever);
     }
   }
   if (engine.outstanding() > 0)

@@ -205,6 +205,16 @@ class Simulation : public ReplicaObserver {
     Engine& e = fleet_.at(i);
     e.end_step();
     e.dispatch(now);
+    // Steps that end before anything else happens are no events.
+    while (prefilled_.empty() && fleet_.status(i) == EngineStatus::kUp && working()) {
+      const SimTime other =
+          std::min(admission_.time(), events_.empty() ? kNever : events_.top().time);
+      e.go_on(other);
+      if (e.next() >= other) break;
+      now = e.next();
+      e.end_step();
+      e.dispatch(now);
+    }
     push_end(i);
     // Prompts that it has computed continue on an engine that decodes.
     for (std::uint32_t request : prefilled_) send_to_decode(request, now);
@@ -348,6 +358,10 @@ class Simulation : public ReplicaObserver {
   }
   void tokens(const Replica&, std::int64_t sequences, SimTime now, SimTime before) override {
     result_.gaps.add(now - before, sequences);
+  }
+  void tokens_of(const Replica&, std::int64_t sequences, std::span<const SimTime> times,
+                 SimTime before) override {
+    for (const SimTime t : times) result_.gaps.add(t - before, sequences), before = t;
   }
   void finished(std::uint32_t request, SimTime now) override {
     RequestRecord& record = result_.records[request];

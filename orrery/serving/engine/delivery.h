@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 
 #include "orrery/serving/requests/sim_time.h"
 
@@ -25,6 +26,11 @@ class FrontEndDelivery {
   SimTime deliver(SimTime made, std::int64_t sequences, std::int64_t before) {
     free_ = std::max(free_, made) + each_ * sequences + past_ * before;
     return free_;
+  }
+  // The same for consecutive steps, each of `sequences` sequences, which end at `made`.
+  void deliver(std::span<const SimTime> made, std::int64_t sequences, SimTime* delivered) {
+    const SimTime takes = each_ * sequences;
+    for (const SimTime t : made) *delivered++ = free_ = std::max(free_, t) + takes;
   }
 
  private:

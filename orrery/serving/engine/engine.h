@@ -57,6 +57,10 @@ class Engine {
   SimTime next() const { return waves_.empty() ? kNever : waves_.front().end; }
   // Ends the oldest step: its tokens are made, and sequences finish. Call dispatch() next.
   void end_step();
+  // Does the same for all further steps that end before `limit`, as long as the same sequences
+  // decode and nothing else happens (Replica::span). Call after dispatch(). No effect with pipeline
+  // stages, several ranks or a log of steps.
+  void go_on(SimTime limit);
 
   // Disaggregated prefill, as in Replica.
   void expect(std::uint32_t request, SimTime first_token);

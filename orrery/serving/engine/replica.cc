@@ -52,6 +52,7 @@ std::size_t Replica::depth() const {
 }
 
 void Replica::enter(std::uint32_t request) {
+  disturbed_ = true;
   const Request& r = load_.requests[request];
   state_.enter(request, config_.role == Role::kPrefill ? 1 : r.output);
   prompt_ahead_ += r.input;
@@ -61,13 +62,14 @@ void Replica::enter(std::uint32_t request) {
 void Replica::plan_ahead(SimTime now) {
   if (planned() || count_ == steps_.size()) return;
   resume();
-  if (plan(now, steps_[(first_ + count_) % steps_.size()])) ++count_;
+  if (plan(now, under_way(count_))) ++count_;
 }
 
-StepShape Replica::shape() const { return steps_[(first_ + started_) % steps_.size()].shape; }
-SimTime Replica::loading() const { return steps_[(first_ + started_) % steps_.size()].loading; }
+StepShape Replica::shape() const { return under_way(started_).shape; }
+SimTime Replica::loading() const { return under_way(started_).loading; }
 
 void Replica::ask() {
+  disturbed_ = false;
   plan_.clear();
   scheduler_->plan(state_, plan_);
   list_former_members();
@@ -166,7 +168,7 @@ void Replica::list_former_members() {
   auto& former = state_.decode_group.former();
   if (former.empty()) return;
   for (std::size_t i = 0; i < count_; ++i) {
-    Step& step = steps_[(first_ + i) % steps_.size()];
+    Step& step = under_way(i);
     const std::int64_t number = state_.decode_group.ended() + static_cast<std::int64_t>(i);
     std::erase_if(step.tokens, [](const Made& m) { return m.tokens == 0; });
     for (const DecodeGroup::Former& f : former) {
@@ -223,7 +225,7 @@ std::int32_t Replica::make_tokens(Sequence& s, std::int32_t drafts) {
 }
 
 void Replica::start(SimTime duration) {
-  const Step& step = steps_[(first_ + started_++) % steps_.size()];
+  const Step& step = under_way(started_++);
   ++counts_.steps;
   counts_.decode_steps += step.chunks.empty();
   counts_.busy += duration.time();
@@ -322,18 +324,21 @@ std::vector<Replica::Held>::const_iterator Replica::find(const std::vector<Held>
 bool Replica::holds(std::uint32_t request) const { return find(held_, request) != held_.end(); }
 
 void Replica::continue_with(std::uint32_t request) {
+  disturbed_ = true;
   const auto at = find(held_, request);
   resumed_.push_back(at->slot);
   held_.erase(at);
 }
 
 void Replica::release(std::uint32_t request) {
+  disturbed_ = true;
   const auto at = find(held_, request);
   state_.leave(at->slot, true);
   held_.erase(at);
 }
 
 bool Replica::abandon(std::uint32_t request) {
+  disturbed_ = true;
   if (const auto at = find(held_, request); at != held_.end()) {
     if (config_.role == Role::kDecode) {
       state_.kv.retract(state_.at(at->slot));
@@ -378,7 +383,7 @@ void Replica::list_requests(std::vector<std::uint32_t>& out) const {
   for (Slot s : state_.queues.running) out.push_back(state_.at(s).request);
   for (Slot s : state_.queues.waiting) out.push_back(state_.at(s).request);
   for (std::size_t i = 0; i < count_; ++i) {
-    for (const Made& m : steps_[(first_ + i) % steps_.size()].tokens) {
+    for (const Made& m : under_way(i).tokens) {
       if (state_.at(m.slot).parked) out.push_back(state_.at(m.slot).request);
     }
   }

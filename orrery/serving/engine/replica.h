@@ -18,6 +18,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "orrery/serving/engine/delivery.h"
@@ -80,6 +81,11 @@ class ReplicaObserver {
   // The same for one token of each of `sequences` members of the decode group, none of which is a
   // first token. DecodeGroup::list_ending names their requests.
   virtual void tokens(const Replica& from, std::int64_t sequences, SimTime now, SimTime before) = 0;
+  // The same for consecutive steps, whose tokens are delivered at `times`.
+  virtual void tokens_of(const Replica& from, std::int64_t sequences,
+                         std::span<const SimTime> times, SimTime before) {
+    for (const SimTime t : times) tokens(from, sequences, t, before), before = t;
+  }
   // The request's last token is delivered at `now`.
   virtual void finished(std::uint32_t request, SimTime now) = 0;
   // Disaggregated prefill: the prompt is computed, and its KV cache can be fetched.
@@ -137,6 +143,23 @@ class Replica {
   // sequences finish.
   void end_step(SimTime now, FrontEndDelivery& delivery);
 
+  // ---- spans: consecutive steps in which the same sequences decode and nothing else happens ----
+
+  struct DecodeSpan {
+    std::int64_t steps = 0;                // most that can follow the running one; 0: none
+    std::int64_t sequences = 0, past = 0;  // of the first of them
+  };
+  // The span that begins when the running step ends, if no request comes or goes before.
+  DecodeSpan span() const;
+  // Does what end_step(), plan_ahead() and start() do for the steps of span(), which take `times`
+  // one after the other: the running step ends at `now` and the first one starts. Stops before a
+  // step ends at `limit` or later, and before too few blocks are free for one that is planned.
+  // Returns the number of steps that ended, at least one. `now` becomes the end of the step that
+  // runs then. REQUIRES now < limit, and at most span().steps and kMostSpan times.
+  static constexpr std::size_t kMostSpan = 64;
+  std::size_t go_on(SimTime& now, std::span<const SimTime> times, SimTime limit,
+                    FrontEndDelivery& delivery);
+
   // Disaggregated prefill. The request will decode here, and waits for blocks.
   void expect(std::uint32_t request, SimTime first_token);
   // Gives blocks to expected requests, in order, while enough are free and no evicted request
@@ -183,6 +206,10 @@ class Replica {
     Slot slot;
   };
   std::size_t depth() const;
+  Step& under_way(std::size_t i) { return steps_[(first_ + i) % steps_.size()]; }
+  const Step& under_way(std::size_t i) const { return steps_[(first_ + i) % steps_.size()]; }
+  // Whether the step computes one token of each member of the decode group and nothing else.
+  bool even(const Step& step) const;
   void ask();
   bool plan(SimTime now, Step& step);
   // Finds the adapters that the planned step uses. Returns the time of loading the missing ones.
@@ -213,7 +240,8 @@ class Replica {
   std::vector<Slot> last_;   // that get their last token in the step that is planned
   std::vector<Step> steps_;  // a ring: those that run, then one that is planned behind them
   std::size_t first_ = 0, started_ = 0, count_ = 0;
-  bool asked_ = false;  // and nothing to plan until the oldest running step ends
+  bool asked_ = false;      // and nothing to plan until the oldest running step ends
+  bool disturbed_ = false;  // requests came, or gave back blocks, since a step was last planned
   std::int64_t outstanding_ = 0, prompt_ahead_ = 0;
   std::vector<Held> held_;     // prefilled, or with blocks: until their KV cache has moved
   std::deque<Slot> expected_;  // to decode here, without blocks yet

@@ -35,10 +35,14 @@ struct SimTime {
 
 inline constexpr SimTime kNever{INT64_MAX};
 
-// Seconds, rounded to the nearest picosecond.
+// Seconds, rounded to the nearest picosecond, halves away from 0. What std::llround gives, without
+// a call.
 inline SimTime sim_seconds(double s) {
   if (!(std::abs(s) < 9.2e6)) refuse_sim_time();
-  return {std::llround(s * 1e12)};
+  const double ps = s * 1e12;
+  const auto whole = static_cast<std::int64_t>(ps);
+  const double rest = ps - static_cast<double>(whole);  // exact
+  return {whole + (rest >= 0.5) - (rest <= -0.5)};
 }
 inline SimTime sim_time(Seconds t) { return sim_seconds(t.value()); }
 

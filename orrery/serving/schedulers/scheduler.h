@@ -36,6 +36,11 @@ class Scheduler {
   // Plans the next step. `plan` is empty when it is called, and stays empty if nothing can be
   // computed.
   virtual void plan(EngineState& engine, StepPlan& plan) = 0;
+  // Whether the next plan is the decode group alone, with blocks for its members and nothing else,
+  // and so are those after it for DecodeGroup::even_steps() steps and as long as these blocks are
+  // free. REQUIRES that the last plan was the decode group alone, and that since then no sequence
+  // has come, gone or given back a block.
+  virtual bool repeats(const EngineState& /*engine*/) const { return false; }
 };
 
 // A new scheduler of the kind called `name`. Throws InputError with the nearest name.

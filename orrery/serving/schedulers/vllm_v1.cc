@@ -34,7 +34,14 @@ class VllmV1 : public Scheduler {
   void plan(EngineState& engine, StepPlan& plan) override {
     budget_ = engine.limits().max_num_batched_tokens;
     if (!plan_group(engine, plan)) plan_running(engine, plan);
+    held_back_ = false;
     if (plan.evicted.empty()) admit(engine, plan);
+  }
+
+  bool repeats(const EngineState& engine) const override {
+    const DecodeGroup& group = engine.decode_group;
+    return group.even_steps() > 0 && group.size() <= engine.limits().max_num_batched_tokens &&
+           !engine.kv.windowed() && (engine.queues.waiting.empty() || held_back_);
   }
 
  private:
@@ -161,9 +168,16 @@ class VllmV1 : public Scheduler {
       budget_ -= n;
       first = false;
     }
-    engine.queues.waiting.insert(engine.queues.waiting.begin(), passed_over_.begin(),
-                                 passed_over_.end());
-    passed_over_.clear();
+    if (!passed_over_.empty()) {
+      engine.queues.waiting.insert(engine.queues.waiting.begin(), passed_over_.begin(),
+                                   passed_over_.end());
+      passed_over_.clear();
+    }
+    // A later step of the same group takes blocks and gives none back, so that whoever did not fit
+    // still does not. It may when less of its prefix is cached then: its first chunk keeps fewer
+    // blocks, and a prompt that is not cut has a step of its own once it exceeds the budget.
+    const bool alike = !engine.kv.pool().caching() || (l.reserve_full && l.chunked_prefill);
+    held_back_ = alike && !engine.queues.waiting.empty();
   }
 
   void gather_adapters(const EngineState& engine) {
@@ -175,7 +189,8 @@ class VllmV1 : public Scheduler {
   }
 
   std::int64_t budget_ = 0;
-  AdapterSet adapters_;  // of the running
+  bool held_back_ = false;  // no newcomer is admitted before something gives back blocks or leaves
+  AdapterSet adapters_;     // of the running
   std::vector<Slot> passed_over_;
   std::vector<Slot> skipping_;
 };

@@ -1,5 +1,6 @@
 #include "orrery/serving/state/block_pool.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace orrery {
@@ -9,12 +10,13 @@ BlockPool::BlockPool(std::int64_t blocks, bool caching)
   if (caching) table_.resize(64);
 }
 
-void BlockPool::make_room() {
+void BlockPool::make_room(std::int64_t more) {
   // Places of shared blocks are used again, unless few are.
   const std::int64_t idle = free_ - (size_ - taken_);
   const auto capacity = queue_.size();
-  std::vector<BlockId> old(2 * static_cast<std::size_t>(idle) >= capacity ? 2 * capacity
-                                                                          : capacity);
+  std::size_t room = 2 * static_cast<std::size_t>(idle) >= capacity ? 2 * capacity : capacity;
+  while (static_cast<std::int64_t>(room) < idle + more) room *= 2;
+  std::vector<BlockId> old(room);
   old.swap(queue_);
   const std::int64_t head = std::exchange(head_, 0), tail = std::exchange(tail_, 0);
   for (std::int64_t place = head; place < tail; ++place) {
@@ -43,7 +45,23 @@ BlockId BlockPool::take(std::uint64_t* forgotten) {
 }
 
 void BlockPool::take(std::int64_t n, std::vector<BlockId>& out) {
-  for (std::int64_t i = 0; i < n; ++i) out.push_back(take());
+  if (n <= 1) {
+    if (n == 1) out.push_back(take());
+    return;
+  }
+  const std::size_t before = out.size(), mask = queue_.size() - 1;
+  out.resize(before + static_cast<std::size_t>(n));
+  BlockId* to = out.data() + before;
+  BlockId* const end = out.data() + out.size();
+  for (; to != end && taken_ < size_; ++to) *to = static_cast<BlockId>(taken_++);
+  std::int64_t head = head_;
+  for (; to != end; ++to) {
+    do *to = queue_[static_cast<std::size_t>(head++) & mask];
+    while (*to == kNoBlock);
+    if (cached(*to)) forget(*to);
+  }
+  head_ = head;
+  free_ -= n;
 }
 
 void BlockPool::release(BlockId block) {
@@ -55,6 +73,22 @@ void BlockPool::release(BlockId block) {
   } else {
     append(block);
   }
+}
+
+void BlockPool::release(std::span<const BlockId> blocks) {
+  if (!cached_.empty()) {
+    for (std::size_t i = blocks.size(); i-- > 0;) {
+      if (blocks[i] != kNoBlock) release(blocks[i]);
+    }
+    return;
+  }
+  const auto more = static_cast<std::int64_t>(blocks.size());
+  if (tail_ - head_ + more > static_cast<std::int64_t>(queue_.size())) make_room(more);
+  const std::int64_t before = tail_;
+  for (std::size_t i = blocks.size(); i-- > 0;) {
+    if (blocks[i] != kNoBlock) queued(tail_++) = blocks[i];
+  }
+  free_ += tail_ - before;
 }
 
 void BlockPool::share(BlockId block) {

@@ -35,10 +35,14 @@ class BlockPool {
   // Takes the head of the free queue. `forgotten` receives the hash that was cached in it; 0 if
   // there was none. REQUIRES free() > 0.
   BlockId take(std::uint64_t* forgotten = nullptr);
-  // Takes `n` blocks, one after the other, and appends them to `out`. REQUIRES free() >= n.
+  // Takes `n` blocks, one after the other, and appends them to `out`; none if n < 1.
+  // REQUIRES free() >= n.
   void take(std::int64_t n, std::vector<BlockId>& out);
   // Removes one user. A block without users goes to the tail of the free queue.
   void release(BlockId block);
+
+  // The same for several, from the last to the first, without those that are kNoBlock.
+  void release(std::span<const BlockId> blocks);
 
   // The block cached under `hash`; -1 if there is none.
   BlockId find(std::uint64_t hash) const;
@@ -71,7 +75,8 @@ class BlockPool {
     ++free_;
   }
   BlockId next_free();
-  void make_room();
+  // Makes room for `more` further blocks in the ring.
+  void make_room(std::int64_t more = 1);
   std::size_t slot_of(std::uint64_t hash) const;
   void forget(BlockId block);
   void erase(std::size_t slot);

@@ -24,6 +24,7 @@ bool DecodeGroup::take_in(EngineState& engine) {
   if (!allowed_ || planned_ < wait_until_) return false;
   if (!formed_) {
     phases_.resize(static_cast<std::size_t>(engine.limits().block_size));
+    due_ = phase(planned_);
     others_ = engine.queues.running;
     formed_ = true;
     formed_at_ = planned_;
@@ -56,7 +57,7 @@ void DecodeGroup::join(Slot slot, Sequence& s) {
 bool DecodeGroup::all_before(const Sequence& s) const { return s.ticket > latest_; }
 
 std::int64_t DecodeGroup::blocks_needed(const EngineState& engine) const {
-  return static_cast<std::int64_t>(phases_[phase(planned_)].size()) * engine.kv.groups().count();
+  return static_cast<std::int64_t>(phases_[due_].size()) * engine.kv.groups().count();
 }
 
 void DecodeGroup::list_skipping(const EngineState& engine, std::vector<Slot>& out) const {
@@ -76,7 +77,7 @@ std::int64_t DecodeGroup::computed(const Sequence& s) const {
 }
 
 void DecodeGroup::grow(EngineState& engine) {
-  for (Slot slot : phases_[phase(planned_)]) {
+  for (Slot slot : phases_[due_]) {
     Sequence& s = engine.at(slot);
     if (planned_ > last_step(s)) continue;  // its last token is being made
     const std::int64_t tokens = s.computed + 1 + planned_ - s.joined;
@@ -97,6 +98,7 @@ DecodeGroup::Step DecodeGroup::plan(const EngineState& engine, std::vector<Slot>
     past_ -= engine.at(last.back()).cached_at_end();
   }
   ++planned_;
+  if (++due_ >= phases_.size()) due_ = 0;
   return step;
 }
 

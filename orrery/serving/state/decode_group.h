@@ -43,11 +43,25 @@ class DecodeGroup {
   bool all_before(const Sequence& s) const;
   // Upper bound of the blocks that members need for their next tokens.
   std::int64_t blocks_needed(const EngineState& engine) const;
+  // Number of steps, from the next planned one on and at most `most`, in which that is 0.
+  std::size_t steps_without_blocks(std::size_t most) const {
+    std::size_t n = 0;
+    for (std::size_t phase = due_; n < most && phases_[phase].empty(); ++n)
+      phase = phase + 1 == phases_.size() ? 0 : phase + 1;
+    return n;
+  }
   // Appends the members that have a block outside of their window before the next planned step.
   void list_skipping(const EngineState& engine, std::vector<Slot>& out) const;
   // Computed tokens of a running sequence before the next planned step, whether or not it is a
   // member.
   std::int64_t computed(const Sequence& s) const;
+  // Number of further steps that can be planned before one makes the last token of a member. 0 if
+  // there are no members, or if sequences that are no members run.
+  std::int64_t even_steps() const {
+    return size_ > 0 && others_.empty() ? lasts_.front().step - planned_ : 0;
+  }
+  // Sum of the members' cached tokens before the next planned step.
+  std::int64_t past() const { return past_; }
   // Takes the blocks of blocks_needed(). REQUIRES that they are free.
   void grow(EngineState& engine);
   // Ends the group: all members become ordinary sequences.
@@ -70,6 +84,13 @@ class DecodeGroup {
   // A step is planned with all members. Appends to `last` those whose last token it makes, in the
   // order in which they run. They are in no later step.
   Step plan(const EngineState& engine, std::vector<Slot>& last);
+  // The same for `steps` steps that make no member's last token. REQUIRES even_steps() >= steps.
+  void plan_even(std::int64_t steps) {
+    uncounted_ += size_ * steps;
+    past_ += size_ * steps;
+    planned_ += steps;
+    due_ = (due_ + static_cast<std::size_t>(steps)) % phases_.size();
+  }
   // Numbers of the step that is planned next and of the step that ends next.
   std::int64_t planned() const { return planned_; }
   std::int64_t ended() const { return ended_; }
@@ -77,7 +98,7 @@ class DecodeGroup {
   SimTime last_end() const { return last_end_; }
   // Appends the requests of members that get a token when the step ended() ends.
   void list_ending(const EngineState& engine, std::vector<std::uint32_t>& requests) const;
-  void end(SimTime now) { ++ended_, last_end_ = now; }
+  void end(SimTime now, std::int64_t steps = 1) { ended_ += steps, last_end_ = now; }
   // A member whose last token is made leaves.
   void leave(EngineState& engine, Slot slot);
 
@@ -112,6 +133,7 @@ class DecodeGroup {
   std::int64_t size_ = 0, past_ = 0, uncounted_ = 0;
   std::int64_t latest_ = -1;               // ticket
   std::vector<std::vector<Slot>> phases_;  // by the step, modulo block size, that needs a block
+  std::size_t due_ = 0;                    // the phase of the step that is planned next
   std::vector<Last> lasts_;                // a heap
   std::vector<Slot> others_, newly_;       // newly_: joined before the step that is planned next
   std::vector<Former> former_;

@@ -286,10 +286,14 @@ void KvMemory::release(Sequence& s, bool may_return) {
       publish_row(s, row);
   }
   const auto groups = static_cast<std::size_t>(groups_.count());
-  for (std::size_t g = 0; g < groups; ++g) {
-    for (std::size_t row = s.blocks.size() / groups; row-- > 0;) {
-      if (const BlockId b = s.blocks[row * groups + g]; b != kNoBlock)
-        pool_of(static_cast<std::int32_t>(g)).release(b);
+  if (groups == 1) {
+    pool_of(0).release(s.blocks);
+  } else {
+    for (std::size_t g = 0; g < groups; ++g) {
+      for (std::size_t row = s.blocks.size() / groups; row-- > 0;) {
+        if (const BlockId b = s.blocks[row * groups + g]; b != kNoBlock)
+          pool_of(static_cast<std::int32_t>(g)).release(b);
+      }
     }
   }
   const auto blocks = static_cast<std::int64_t>(s.blocks.size());

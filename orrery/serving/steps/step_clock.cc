@@ -16,6 +16,27 @@ double context_of(std::size_t node) {
   return std::ldexp(1 + step / (1 << kNodeBits), octave);
 }
 
+// The last node at or below a context, and how far the context is beyond it, as a share of the way
+// to the next node. A context below 1 is that much before node 0.
+struct NodeBelow {
+  explicit NodeBelow(double context) {
+    if (context < 1) {
+      beyond = (context - 1) * (1 << kNodeBits);
+      return;
+    }
+    // A double's first 12 bits are sign and exponent, then follow the bits of the node.
+    constexpr int kFraction = 52 - kNodeBits;
+    constexpr std::uint64_t kOne = std::uint64_t{1023} << 52;
+    const auto bits = std::bit_cast<std::uint64_t>(context);
+    node = static_cast<std::size_t>((bits - kOne) >> kFraction);
+    const std::uint64_t rest = bits & ((std::uint64_t{1} << kFraction) - 1);
+    beyond = static_cast<double>(static_cast<std::int64_t>(rest)) * 0x1p-48;
+  }
+  std::size_t node = 0;
+  double beyond = 0;
+};
+static_assert(kNodeBits == 4);  // of 0x1p-48
+
 constexpr int kKeptBits = 13;  // 8192 steps are kept
 
 double mean(std::int64_t sum, std::int64_t n) {
@@ -46,6 +67,30 @@ SimTime StepClock::time(const StepShape& step) {
   Known& known = prompts_[hash >> (64 - kKeptBits)];
   if (known.step != one) known = {one, prompt_time(step)};
   return known.time;
+}
+
+std::size_t StepClock::decode_times(std::int64_t sequences, std::int64_t past,
+                                    std::span<SimTime> times) {
+  const Counts counts = {sequences, 0, 0, 0};
+  const auto n = static_cast<std::size_t>(sequences);
+  if (n >= decode_.size()) decode_.resize(n + 1);
+  std::vector<float>& row = decode_[n];
+  // The sum is that of table_time(); nodes are read again only where they change.
+  std::size_t below = SIZE_MAX;
+  double a = 0, slope = 0;
+  for (SimTime& t : times) {
+    const double context = mean(past, sequences);
+    past += sequences;
+    const NodeBelow at(context);
+    if (at.node != below) {
+      below = at.node;
+      if (row.size() < below + 2) row.resize(below + 2);
+      a = node(counts, row, below);
+      slope = node(counts, row, below + 1) - a;
+    }
+    t = sim_seconds((a + slope * at.beyond) * scale_.stretch);
+  }
+  return times.size();
 }
 
 SimTime StepClock::prompt_time(const StepShape& step) {
@@ -100,13 +145,10 @@ void StepClock::add_decodes(const Counts& counts, double decode_past, double ver
 }
 
 double StepClock::table_time(const Counts& counts, std::vector<float>& row, double context) {
-  const int octave = std::max(0, std::ilogb(context));
-  const double within = (std::ldexp(context, -octave) - 1) * (1 << kNodeBits);
-  const auto step = static_cast<std::size_t>(within);
-  const std::size_t below = (static_cast<std::size_t>(octave) << kNodeBits) + step;
-  if (row.size() < below + 2) row.resize(below + 2);
-  const double a = node(counts, row, below), b = node(counts, row, below + 1);
-  return a + (b - a) * (within - static_cast<double>(step));
+  const NodeBelow at(context);
+  if (row.size() < at.node + 2) row.resize(at.node + 2);
+  const double a = node(counts, row, at.node), b = node(counts, row, at.node + 1);
+  return a + (b - a) * at.beyond;
 }
 
 double StepClock::node(const Counts& counts, std::vector<float>& row, std::size_t index) {

@@ -41,6 +41,8 @@ class StepClock : public StepTimer {
   }
 
   SimTime time(const StepShape& step) override;
+  std::size_t decode_times(std::int64_t sequences, std::int64_t past,
+                           std::span<SimTime> times) override;
   SimTime latency(const StepShape& step) override;
   std::unique_ptr<StepTimer> another() const override;
 

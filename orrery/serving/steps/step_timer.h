@@ -36,6 +36,18 @@ class StepTimer {
   // Time of the step; with pipeline stages, of the slowest stage. REQUIRES decodes > 0, verifies >
   // 0 or a chunk.
   virtual SimTime time(const StepShape& step) = 0;
+  // The times of consecutive steps in which the same `sequences` sequences decode and nothing else
+  // is computed, with `past` cached tokens in all before the first: what time() gives for each.
+  // Returns how many of `times` were filled, at least one. A timer that is asked for a step at a
+  // time fills the first.
+  virtual std::size_t decode_times(std::int64_t sequences, std::int64_t past,
+                                   std::span<SimTime> times) {
+    StepShape step;
+    step.decodes = sequences;
+    step.decode_past = past;
+    times.front() = time(step);
+    return 1;
+  }
   // Time in which the step passes all pipeline stages.
   virtual SimTime latency(const StepShape& step) { return time(step); }
 

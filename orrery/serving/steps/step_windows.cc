@@ -53,6 +53,32 @@ void StepWindows::add(const StepCounts& step, SimTime start, SimTime duration) {
   spread(start, start + duration, 1, &StepWindow::busy);
 }
 
+void StepWindows::add_decodes(std::int64_t sequences, std::int64_t past, SimTime start,
+                              std::span<const SimTime> durations) {
+  SimTime end = start;
+  for (const SimTime d : durations) end += d;
+  const SimTime last = end - durations.back();  // start of the last step
+  cover(std::max(end, last + SimTime{1}));
+  spread(start, end, 1, &StepWindow::busy);
+  for (std::size_t i = 0; i < durations.size();) {
+    // The steps that start in one window.
+    const std::int64_t window = start.ps / width_.ps, next = (window + 1) * width_.ps;
+    const SimTime from = start;
+    const std::size_t first = i;
+    if (last.ps < next) {
+      i = durations.size();
+      start = end;
+    } else {
+      for (; start.ps < next; ++i) start += durations[i];
+    }
+    const auto n = static_cast<std::int64_t>(i - first);
+    StepWindow& in = windows_[static_cast<std::size_t>(window)];
+    in.started += (start - from).ps;
+    in.decoding += {n, sequences * n, past * n + sequences * (n * (n - 1) / 2)};
+    past += sequences * n;
+  }
+}
+
 void StepWindows::add_present(SimTime from, SimTime to, std::int64_t engines) {
   if (to <= from) return;
   cover(to);

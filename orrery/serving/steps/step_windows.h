@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "orrery/serving/requests/sim_time.h"
@@ -45,6 +46,10 @@ class StepWindows {
 
   // A step, which runs for `duration`. REQUIRES start >= 0.
   void add(const StepCounts& step, SimTime start, SimTime duration);
+  // Consecutive steps from `start` on that run for `durations`. In each of them `sequences`
+  // sequences decode, with `past` cached tokens in all before the first, and nothing else.
+  void add_decodes(std::int64_t sequences, std::int64_t past, SimTime start,
+                   std::span<const SimTime> durations);
   // `engines` engines are not off from `from` to `to`.
   void add_present(SimTime from, SimTime to, std::int64_t engines = 1);
   // Adds what `other`, whose width was the same at first, has received.

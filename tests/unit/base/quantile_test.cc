@@ -21,5 +21,20 @@ TEST(Quantile, OneValueAndNone) {
   EXPECT_TRUE(std::isnan(quantile({}, 0.5)));
 }
 
+TEST(SortSample, LargeSamplesAreSortedAsSmallOnes) {
+  std::vector<double> sample;
+  std::uint64_t x = 1;
+  for (int i = 0; i < 20'000; ++i) {
+    x = x * 6364136223846793005u + 1442695040888963407u;
+    const double size = std::ldexp(1.0, static_cast<int>(x >> 40) % 60 - 30);
+    sample.push_back((static_cast<double>(x >> 11) * 0x1p-53 - 0.3) * size);
+    if (i % 100 == 0) sample.push_back(0);
+  }
+  std::vector<double> expected = sample;
+  std::sort(expected.begin(), expected.end());
+  sort_sample(sample);
+  EXPECT_EQ(sample, expected);
+}
+
 }  // namespace
 }  // namespace orrery

@@ -34,6 +34,32 @@ TEST(BlockPool, BlocksThatWereNeverTakenComeFirst) {
   EXPECT_EQ(pool.free(), 0);
 }
 
+TEST(BlockPool, SeveralAreGivenBackAndTakenAsOneByOne) {
+  for (const bool caching : {false, true}) {
+    BlockPool together(400, caching), one_by_one(400, caching);
+    std::vector<std::vector<BlockId>> held(5);
+    for (std::size_t round = 0; round < 200; ++round) {
+      std::vector<BlockId>& blocks = held[round % held.size()];
+      together.release(blocks);
+      for (std::size_t i = blocks.size(); i-- > 0;) {
+        if (blocks[i] != kNoBlock) one_by_one.release(blocks[i]);
+      }
+      blocks.clear();
+      const std::size_t n = 1 + 7 * round % 80;
+      together.take(static_cast<std::int64_t>(n), blocks);
+      ASSERT_EQ(blocks.size(), n);
+      for (const BlockId b : blocks) ASSERT_EQ(one_by_one.take(), b) << round;
+      if (round == 150) together.publish(blocks[0], 7), one_by_one.publish(blocks[0], 7);
+      if (round == 120) {
+        together.release(blocks.back()), one_by_one.release(blocks.back());
+        blocks.back() = kNoBlock;
+      }
+      ASSERT_EQ(together.free(), one_by_one.free());
+    }
+    EXPECT_EQ(together.find(7), one_by_one.find(7));
+  }
+}
+
 // The index of hashes grows with the blocks that are full.
 TEST(BlockPool, ManyHashesAreFoundAndForgotten) {
   constexpr BlockId kBlocks = 5000;

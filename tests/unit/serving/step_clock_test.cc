@@ -55,6 +55,22 @@ TEST(StepClock, DecodeTablesAreWithinHalfAPercent) {
   }
 }
 
+TEST(StepClock, StepsThatFollowEachOtherTakeWhatEachTakes) {
+  const Deployed d("llama-3-8b", "h100-sxm", {});
+  StepClock together(d.steps, StepScale(1, 1.3)), one_by_one(d.steps, StepScale(1, 1.3));
+  for (std::int64_t n : {1, 3, 17}) {
+    for (std::int64_t past : {1, 3, 250, 4095}) {
+      std::vector<SimTime> times(60);
+      ASSERT_EQ(together.decode_times(n, n * past + n / 2, times), times.size());
+      for (std::int64_t i = 0; i < 60; ++i) {
+        EXPECT_EQ(times[static_cast<std::size_t>(i)],
+                  one_by_one.time(decodes(n, n * (past + i) + n / 2)))
+            << n << " " << past << " " << i;
+      }
+    }
+  }
+}
+
 TEST(StepClock, MixedStepsAreAskedAsTheyAre) {
   const Deployed d("llama-3-8b", "h100-sxm", {});
   StepClock clock(d.steps, 2);  // twice as slow

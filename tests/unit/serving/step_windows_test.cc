@@ -24,6 +24,22 @@ TEST(StepWindows, DivideTheTimeOfAStepAndNotItsWork) {
   EXPECT_EQ(w.windows()[3].present, 180);
 }
 
+TEST(StepWindows, TakeDecodeStepsThatFollowEachOtherAtOnce) {
+  for (const std::int64_t width : {1, 60, 1000}) {
+    StepWindows together(SimTime{width}), one_by_one(SimTime{width});
+    const std::vector<SimTime> durations = {{70}, {0}, {50'000}, {3}, {41}, {0}};
+    for (std::int64_t start : {0, 59, 60, 1'000'000}) {
+      together.add_decodes(3, 90, {start}, durations);
+      std::int64_t past = 90;
+      for (const SimTime d : durations) {
+        one_by_one.add({1, 3, past}, {start}, d);
+        start += d.ps, past += 3;
+      }
+    }
+    EXPECT_EQ(together, one_by_one) << width;
+  }
+}
+
 TEST(StepWindows, KeepTheirSumsAndTheirNumberWhenTheyWiden) {
   StepWindows one(SimTime{1}), a(SimTime{1}), b(SimTime{1});
   std::int64_t busy = 0;
