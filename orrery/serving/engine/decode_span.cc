@@ -127,7 +127,7 @@ void Engine::go_on(SimTime limit) {
   while (!waves_.empty() && waves_.front().end < limit) {
     const auto [steps, sequences, past] = rank.span();
     if (steps == 0) return;
-    // As many as end before the limit, if they take as long as the running one.
+    // The steps that end before the limit, if each takes as long as the last one did.
     std::int64_t most = std::min<std::int64_t>(steps, Replica::kMostSpan);
     if (limit != kNever && pace_.ps > 0)
       most = std::min(most, (limit - waves_.front().end).ps / pace_.ps + 1);

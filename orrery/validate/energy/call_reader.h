@@ -31,7 +31,7 @@ class CallReader {
 
  private:
   KernelPowerRow row_of(const CsvReader& csv, const std::string& file, const KernelTables& tables,
-                        const KernelSample& sample);
+                        const KernelSample& sample, bool steady);
 
   const Catalog& catalog_;
   std::map<std::string, KernelGpu> gpus_;

@@ -241,11 +241,13 @@ std::vector<std::pair<std::string, std::string>> fit_energy(const std::filesyste
   const double shared = error_elsewhere(readings);
   const FittedPower fit = fit_power(readings, "", shared);
   const auto steady = std::count_if(readings.rows.begin(), readings.rows.end(),
-                                    [](const KernelPowerRow& r) { return r.steady; });
+                                    [](const KernelPowerRow& r) { return r.steady && !r.again; });
+  const auto read = std::count_if(readings.rows.begin(), readings.rows.end(),
+                                  [](const KernelPowerRow& r) { return !r.steady; });
   const std::string recipe = fmt::format(
       "data/energy/kernel_power.csv.gz and catalog/measured, {} and {} rows of which 15 % of the "
       "shapes are left out, {}",
-      std::ssize(readings.rows) - steady, steady, date);
+      read, steady, date);
   std::string boards = fmt::format(
       "# Made by `orrery fit energy`: do not edit. Points of orrery/energy/power/board_power.h.\n"
       "recipe: \"{}\"\nregulated: {:.4f}\nboards:\n",

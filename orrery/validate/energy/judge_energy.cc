@@ -162,14 +162,14 @@ ValidationReport validate_energy(const std::filesystem::path& dir, const std::st
     const auto asked = [&](const char* name) { return table.empty() || table == name; };
     for (const KernelPowerRow& r : rows) {
       const char* name = r.steady ? kSteady : kKernels;
-      if (r.gpu == id && r.left_out && asked(name))
+      if (r.gpu == id && r.left_out && !r.again && asked(name))
         report.rows.push_back(row_of(r, name, activity, boards, gpu));
     }
     if (gpus.size() < 2 || (!asked(kGpuLeftOut) && !asked(kSteadyGpuLeftOut))) continue;
     const FittedPower others = fit_power(readings, id, activity.shared_error());
     for (const KernelPowerRow& r : rows) {
       const char* name = r.steady ? kSteadyGpuLeftOut : kGpuLeftOut;
-      if (r.gpu == id && asked(name))
+      if (r.gpu == id && !r.again && asked(name))
         report.rows.push_back(row_of(r, name, others.activity, others.boards, gpu));
     }
   }
