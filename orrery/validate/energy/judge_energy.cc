@@ -155,6 +155,7 @@ ValidationReport validate_energy(const std::filesystem::path& dir, const std::st
   if (!rows.empty()) report.note = note_of_twins(rows);
   const KernelActivity activity(bundle);
   const BoardPowers boards(bundle);
+  const NearestReadings nearest(rows);
   std::set<std::string> gpus;
   for (const KernelPowerRow& r : rows) gpus.insert(r.gpu);
   for (const std::string& id : gpus) {
@@ -162,8 +163,10 @@ ValidationReport validate_energy(const std::filesystem::path& dir, const std::st
     const auto asked = [&](const char* name) { return table.empty() || table == name; };
     for (const KernelPowerRow& r : rows) {
       const char* name = r.steady ? kSteady : kKernels;
-      if (r.gpu == id && r.left_out && !r.again && asked(name))
-        report.rows.push_back(row_of(r, name, activity, boards, gpu));
+      if (r.gpu != id || !r.left_out || r.again || !asked(name)) continue;
+      report.rows.push_back(row_of(r, name, activity, boards, gpu));
+      if (const Watts near = nearest.of(r); near > Watts(0))
+        report.rows.back().peers = {{"its four nearest readings", near.value()}};
     }
     if (gpus.size() < 2 || (!asked(kGpuLeftOut) && !asked(kSteadyGpuLeftOut))) continue;
     const FittedPower others = fit_power(readings, id, activity.shared_error());

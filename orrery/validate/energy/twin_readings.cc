@@ -1,5 +1,6 @@
 #include "orrery/validate/energy/twin_readings.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -28,20 +29,21 @@ double squared_distance(const Place& a, const Place& b) {
   return sum;
 }
 
+struct Call {
+  Place place;
+  double power;
+};
+using Class = std::tuple<std::string, std::string, const KernelFamily*, std::string>;
+
+Class class_of(const KernelPowerRow& r) { return {r.gpu, r.framework, r.family, r.kernel_class}; }
+
 }  // namespace
 
 TwinReadings twin_readings(const std::vector<KernelPowerRow>& rows, Seconds from, Seconds to) {
-  struct Call {
-    Place place;
-    double power;
-  };
-  std::map<std::tuple<std::string, std::string, const KernelFamily*, std::string>,
-           std::vector<Call>>
-      classes;
+  std::map<Class, std::vector<Call>> classes;
   for (const KernelPowerRow& r : rows) {
-    if (r.time < from || r.time >= to) continue;
-    classes[{r.gpu, r.framework, r.family, r.kernel_class}].push_back(
-        {place_of(r), r.power.value()});
+    if (r.time >= from && r.time < to)
+      classes[class_of(r)].push_back({place_of(r), r.power.value()});
   }
   TwinReadings out;
   double sum = 0;
@@ -60,6 +62,37 @@ TwinReadings twin_readings(const std::vector<KernelPowerRow>& rows, Seconds from
   }
   if (out.calls > 0) out.difference = sum / real(out.calls);
   return out;
+}
+
+struct NearestReadings::Classes {
+  std::map<Class, std::vector<Call>> seen;
+};
+
+NearestReadings::NearestReadings(const std::vector<KernelPowerRow>& rows)
+    : classes_(std::make_unique<Classes>()) {
+  for (const KernelPowerRow& r : rows) {
+    if (!r.left_out) classes_->seen[class_of(r)].push_back({place_of(r), r.power.value()});
+  }
+}
+NearestReadings::~NearestReadings() = default;
+NearestReadings::NearestReadings(NearestReadings&&) noexcept = default;
+NearestReadings& NearestReadings::operator=(NearestReadings&&) noexcept = default;
+
+Watts NearestReadings::of(const KernelPowerRow& call) const {
+  const auto found = classes_->seen.find(class_of(call));
+  if (found == classes_->seen.end() || found->second.size() < kReadings) return Watts(0);
+  const Place place = place_of(call);
+  std::vector<std::pair<double, double>> nearest;  // squared distance, power
+  for (const Call& c : found->second)
+    nearest.push_back({squared_distance(place, c.place), c.power});
+  std::partial_sort(nearest.begin(), nearest.begin() + kReadings, nearest.end());
+  nearest.resize(kReadings);
+  double sum = 0, weights = 0;
+  for (const auto& [distance, power] : nearest) {
+    const double weight = 1 / (distance + kTwinDistance * kTwinDistance);
+    sum += weight * std::log(power), weights += weight;
+  }
+  return Watts(std::exp(sum / weights));
 }
 
 }  // namespace orrery

@@ -6,6 +6,7 @@
 // compared with its nearest twin.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "orrery/validate/energy/kernel_power_rows.h"
@@ -21,5 +22,26 @@ struct TwinReadings {
 
 // The twins among the calls whose time is at least `from` and below `to`.
 TwinReadings twin_readings(const std::vector<KernelPowerRow>& rows, Seconds from, Seconds to);
+
+// The readings themselves in the place of a model, as what they can tell at best: the power of a
+// left-out call is the geometric mean of its nearest readings, the nearer the heavier. They are
+// calls of its GPU, framework and class that a fit may see, by the distance of twins. Their mean
+// holds what ran before them, as the left-out reading does, and says nothing about another GPU.
+class NearestReadings {
+ public:
+  static constexpr std::size_t kReadings = 4;
+
+  explicit NearestReadings(const std::vector<KernelPowerRow>& rows);
+  ~NearestReadings();
+  NearestReadings(NearestReadings&&) noexcept;
+  NearestReadings& operator=(NearestReadings&&) noexcept;
+
+  // 0 where the class has fewer than kReadings readings.
+  Watts of(const KernelPowerRow& call) const;
+
+ private:
+  struct Classes;
+  std::unique_ptr<Classes> classes_;
+};
 
 }  // namespace orrery
