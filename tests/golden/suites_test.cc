@@ -1,5 +1,5 @@
-// The bundled suites, and the one of techniques: every question is answered, and no check fails
-// that is not known to.
+// The bundled suites, and those of techniques and of energy: every question is answered, and no
+// check fails that is not known to.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -47,7 +47,8 @@ TEST_P(Suites, AreAnsweredAndHold) {
 INSTANTIATE_TEST_SUITE_P(
     Bundled, Suites,
     testing::Values(std::pair{"suite45", std::size_t{45}}, std::pair{"suite28", std::size_t{28}},
-                    std::pair{ORRERY_SOURCE_DIR "/scenarios/techniques.yaml", std::size_t{9}}),
+                    std::pair{ORRERY_SOURCE_DIR "/scenarios/techniques.yaml", std::size_t{9}},
+                    std::pair{ORRERY_SOURCE_DIR "/scenarios/energy.yaml", std::size_t{8}}),
     [](const auto& p) { return std::filesystem::path(p.param.first).stem().string(); });
 
 // Physics bounds every tool's figures, so Orrery's own too; and every one of them is known.
