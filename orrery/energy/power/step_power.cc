@@ -169,4 +169,15 @@ Estimate<Watts> step_power(const StepPowerConstants& c, const Gpu& gpu, std::str
           board && known_engine ? Origin::kFitted : Origin::kTransferred};
 }
 
+double energy_follows_time(const StepPowerConstants& c, const Gpu& gpu, std::string_view engine,
+                           const StepWork& work) {
+  if (work.time <= Seconds(0)) return 1;
+  constexpr double kLonger = 1.05;
+  const auto energy = [&](double longer) {
+    return longer * share_of_limit(c, c.board(gpu.id), c.engine(engine),
+                                   work.stretched(work.time * longer, 1));
+  };
+  return std::clamp(std::log(energy(kLonger) / energy(1)) / std::log(kLonger), 0.0, 1.0);
+}
+
 }  // namespace orrery

@@ -98,4 +98,11 @@ PowerDemand step_demand(const StepPowerConstants& constants, const StepPowerCons
 Estimate<Watts> step_power(const StepPowerConstants& constants, const Gpu& gpu,
                            std::string_view engine, const StepWork& work);
 
+// The part of a relative error of the time that becomes an error of the energy, between 0 and 1:
+// the slope of the logarithm of the energy over that of the time. Kernels that take longer move the
+// same bytes and do the same arithmetic at less power, so that the energy is surer than the time.
+// It is 1 at the limit of the board.
+double energy_follows_time(const StepPowerConstants& constants, const Gpu& gpu,
+                           std::string_view engine, const StepWork& work);
+
 }  // namespace orrery

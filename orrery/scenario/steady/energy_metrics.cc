@@ -62,8 +62,13 @@ void add_energy_metrics(const StepPowerConstants& constants, const ServedModel& 
   const bool decodes = osl > 1 && result.decode_step.total.value * real(osl - 1) >
                                       c.prompts.total.value * c.prompt_steps;
   const Estimate<Seconds>& of_time = decodes ? result.decode_step.total : result.prefill_step.total;
+  // Under a limit or a clock the power is held, and the energy takes all of the time's error.
+  const double part = served.steps->governed()
+                          ? 1
+                          : energy_follows_time(constants, gpu, served.deployment.engine.id,
+                                                work_of_wave(result, osl));
   const Estimate<Joules> energy =
-      energy_of(power, {time, of_time.shared, of_time.own, of_time.origin});
+      energy_of(power, {time, part * of_time.shared, part * of_time.own, of_time.origin});
   point.metrics.push_back(
       metric("energy_per_token", "J", energy.scaled(gpus / (requests * real(osl))), 1));
   point.metrics.push_back(metric("energy_per_request", "J", energy.scaled(gpus / requests), 1));

@@ -101,9 +101,11 @@ void add_service(const LlmPowerRow& r, StepPowerFit fit, const StepPowerConstant
   ValidationRow& time = add("time of a token", r.time.value() / r.tokens,
                             work.time.value() / r.tokens, r.time_error, 0, alone.origin);
   time.what = fmt::format("{} with the time of a token as its source counts tokens", r.keys.yaml());
+  const double part = energy_follows_time(c, r.gpu, r.engine, work);
   const Joules joules = alone.value * work.time * (r.gpus / r.tokens);
-  ValidationRow& energy = add("energy of a token", r.per_token.value(), joules.value(),
-                              std::hypot(alone.shared, r.time_error), alone.own, alone.origin);
+  ValidationRow& energy =
+      add("energy of a token", r.per_token.value(), joules.value(),
+          std::hypot(alone.shared, part * r.time_error), alone.own, alone.origin);
   energy.what =
       fmt::format("{} with the energy of a token as its source counts tokens", r.keys.yaml());
 }

@@ -60,6 +60,16 @@ TEST(StepPower, EndsAtTheLimit) {
               1e-12);
 }
 
+TEST(StepPower, EnergyFollowsTheTimeInPart) {
+  // Of the 0.433 of half_busy(), 0.9 * 1 * sqrt(0.04) falls as the root of a longer time and
+  // 0.9 * 0.4 * 0.25 as its inverse: the slope is 1 - (0.5 * 0.18 + 0.09) / 0.433.
+  EXPECT_NEAR(energy_follows_time(constants(), board_of("mine"), "vllm", half_busy()), 0.584,
+              0.005);
+  // A board at its limit draws the limit in a longer time, too.
+  const StepWork full{seconds(1), seconds(1), seconds(0), seconds(1), seconds(1)};
+  EXPECT_GT(energy_follows_time(constants(), board_of("mine"), "vllm", full), 0.99);
+}
+
 TEST(StepPower, IsWiderForUnknownBoardsAndEngines) {
   const StepPowerConstants c = constants();
   const Estimate<Watts> power = step_power(c, board_of("new"), "new", half_busy());
