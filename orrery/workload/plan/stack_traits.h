@@ -14,7 +14,7 @@ struct StackTraits {
   // (torch.nn.RMSNorm since PyTorch 2.9). False: several kernels, as its formula is written.
   bool single_norms = false;
   // The kernels of attention.
-  AttentionKernels attention;
+  AttentionKernels attention = {};
   // Weights that are updated in shards are broadcast by one owner after the other instead of being
   // gathered at once (InternEvo's HybridZeroOptimizer). An owner holds whole tensors of all layers,
   // so the first layer waits for the last owner and no computation hides the broadcasts.
