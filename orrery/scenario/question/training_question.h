@@ -70,8 +70,8 @@ std::optional<double> release_of(const TrainingQuestion& question);
 // The release of the question's stack and of its PyTorch. InputError as release_of, and for a text
 // that is no release of PyTorch.
 StackRelease software_of(const TrainingQuestion& question);
-// The traits of the question's stack on the GPU, overridden by those that the question sets. NoData:
-// nothing says how fast the library of attention is on the GPU.
+// The traits of the question's stack on the GPU, overridden by those that the question sets.
+// NoData: nothing says how fast the library of attention is on the GPU.
 StackTraits traits_of(const TrainingQuestion& question, const Gpu& gpu);
 
 }  // namespace orrery

@@ -63,8 +63,8 @@ bool in_rack(const Cluster& cluster, const Collective& c, const RankPlacement& p
   return cluster.link(c.ranks, stride).nodes == 1;
 }
 
-// Share of the data sheet's bandwidth that elementwise kernels reach at most: additions of a gigabyte
-// move 3.07 of 3.35 TB/s on an H100 (catalog/measured/h100-sxm-2026-11-26, elementwise).
+// Share of the data sheet's bandwidth that elementwise kernels reach at most: additions of a
+// gigabyte move 3.07 of 3.35 TB/s on an H100 (catalog/measured/h100-sxm-2026-11-26, elementwise).
 constexpr double kReachedBandwidth = 0.92;
 
 // SMs that the exchange of experts takes: the default of Megatron's --moe-deepep-num-sms.

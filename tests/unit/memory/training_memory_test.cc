@@ -187,8 +187,8 @@ TEST(TrainingMemory, ClosedFormsOfSchedules) {
   EXPECT_THROW(flight("spiral", 0), InputError);
 }
 
-// Four layers on one stage in pairs of micro-batches: the backward half frees a layer as the forward
-// half saves one, so that the peak has one layer more than a micro-batch, not a second micro-batch.
+// Four layers on one stage in pairs of micro-batches: the backward half frees a layer as the
+// forward half saves one, so that the peak has one layer more than a micro-batch.
 TEST(TrainingMemory, PairsOfPassesRunLayerByLayer) {
   const Architecture m = gpt(4, 1024, 16);
   TrainingJob job;

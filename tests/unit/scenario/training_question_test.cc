@@ -222,9 +222,10 @@ TEST(TrainingQuestion, CompiledGainsWhatTorchtitanPublishes) {
   }
 }
 
-// Slices of Llama 3 8B with PyTorch 2.11 on one H100 (catalog/measured/h100-sxm-2026-11-26, training:
-// six layers minus two, no recomputation, 8,192 tokens): a layer takes 22.3 ms eager and 21.6
-// compiled. torch.compile gains less than with the releases above, whose norms are several kernels.
+// Slices of Llama 3 8B with PyTorch 2.11 on one H100 (catalog/measured/h100-sxm-2026-11-26,
+// training: six layers minus two, no recomputation, 8,192 tokens): a layer takes 22.3 ms eager and
+// 21.6 compiled. torch.compile gains less than with the releases above, whose norms are several
+// kernels.
 TEST(TrainingQuestion, NewerReleasesOfTorchLeaveLessToCompile) {
   const auto metric_of = [](const char* metric, const char* keys) {
     return answer_of(

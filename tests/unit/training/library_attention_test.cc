@@ -80,8 +80,8 @@ TEST(LibraryAttention, StacksCallTheLibraryOfTheirReleaseAndGpu) {
   EXPECT_EQ(attention_of(nvidia, {}, catalog.gpu("mi300x")), "");
 }
 
-// The table behind the ratios has FlashAttention-2 1.4 to 2.4 times as long as cuDNN forward and 1.5
-// to 1.9 times backward (catalog/measured/h100-sxm-2026-11-26).
+// The table behind the ratios has FlashAttention-2 1.4 to 2.4 times as long as cuDNN forward and
+// 1.5 to 1.9 times backward (catalog/measured/h100-sxm-2026-11-26).
 TEST(LibraryAttention, FlashAttention2OnHopperIsAsMeasured) {
   const Gpu gpu = Catalog().gpu("h100-sxm");
   for (const int head : {64, 128, 256}) {
