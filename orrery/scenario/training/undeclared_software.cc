@@ -6,7 +6,7 @@
 
 #include "orrery/training/iteration/iteration.h"
 
-// What TrainingAnswerer takes where a question does not state the release of its software.
+// TrainingAnswerer takes these releases where a question does not state those of its software.
 namespace orrery {
 namespace {
 

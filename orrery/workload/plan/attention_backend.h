@@ -7,7 +7,7 @@
 //   catalog/training/attention.yaml          the libraries, and ratios that others published
 //   catalog/training/attention-fitted.yaml   ratios of measured tables (`orrery fit attention`)
 //
-// Which library a stack calls is in its file (StackAttention, training_stack.h).
+// The file of a stack says which library it calls (StackAttention, training_stack.h).
 #pragma once
 
 #include <map>
@@ -30,7 +30,7 @@ struct AttentionKernels {
   std::vector<Ratio> ratios;  // empty: 1
   double error = 0;           // relative standard deviation of the ratios
 
-  // Of the head size that is next to `head_dim`, by the logarithm.
+  // The ratio of the head size that is next to `head_dim`, by the logarithm.
   Ratio at(int head_dim) const;
 };
 
@@ -44,7 +44,7 @@ struct AttentionBackend {
 
 // All libraries of the bundle, in the order of their names. InputError: the files are not sound.
 std::vector<AttentionBackend> load_attention_backends(const Bundle& bundle);
-// Those of the catalog that the program contains, read once.
+// The libraries of the catalog that the program contains, read once.
 const std::vector<AttentionBackend>& attention_backends();
 
 // The library's kernels on the GPU; of an empty name the kernel room's own. InputError with the

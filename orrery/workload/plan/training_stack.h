@@ -115,8 +115,7 @@ struct StackFramework {
 };
 
 // The library of attention that a stack calls on some architectures, from a release of PyTorch on.
-// Of several that hold for a job the last one counts. If none holds, attention is the kernel
-// room's.
+// The last of several that hold for a job counts. If none holds, attention is the kernel room's.
 struct StackAttention {
   std::string backend;
   std::vector<std::string> architectures;  // kernel_architecture (gpu.h); empty: all

@@ -1,4 +1,4 @@
-#include "orrery/validate/fit/fit_attention.h"
+#include "orrery/kernel/fit/attention_fit.h"
 
 #include <fmt/format.h>
 
