@@ -108,6 +108,11 @@ FlopsPerSecond Gpu::peak(Dtype dtype) const {
       fmt::format("{} has no {} peak (it has {})", id, to_text(dtype), fmt::join(known, ", ")));
 }
 
+std::string kernel_architecture(const Gpu& gpu) {
+  const bool geforce = gpu.architecture == "blackwell" && gpu.sm_version >= 120;
+  return gpu.architecture + (geforce ? "-geforce" : "");
+}
+
 Dtype Gpu::compute_dtype(Dtype storage) const {
   if (supports(storage)) return storage;
   if (storage != Dtype::kFp64 && storage != Dtype::kFp32) {

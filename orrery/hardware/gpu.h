@@ -89,6 +89,10 @@ struct Gpu {
   Bytes usable_memory() const;
 };
 
+// The architecture for which libraries write kernels: consumer Blackwell (sm_120), which has other
+// tensor cores than Blackwell for data centres (sm_100, sm_103), is "blackwell-geforce".
+std::string kernel_architecture(const Gpu& gpu);
+
 // The keys of a GPU file.
 void declare(Fields& fields, Gpu& gpu);
 

@@ -210,7 +210,7 @@ struct Counter {
     mlp(inner, m.gated, rows);
     const double activated = (adapts({"down"}) ? x : 0) + (m.gated && !stack.fused ? e : 0);
     drop(RecomputeModule::kMoeActivation, activated * inner * rows);
-    save(e * row * rows);  // outputs, for the gradient of the routing weights
+    if (stack.routed_outputs) save(e * row * rows);  // for the gradient of the routing weights
     if (m.latent_norm) norm(m.latent * own);
     if (m.latent > 0) operand(m.latent * own, {});  // of the projection back
     if (m.router_scales) norm(h * own);

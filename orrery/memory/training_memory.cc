@@ -88,8 +88,10 @@ TrainingMemory stage_memory(const Architecture& model, const TrainingJob& job,
 
   Bytes saved;
   for (const int chunk : load.chunks) saved += chunk_activations(model, job, stack, chunk);
+  const Bytes of_chunk = saved / static_cast<double>(std::max<std::size_t>(1, load.chunks.size()));
   saved *= load.in_flight;
   const BackwardLayer layer = widest_layer(model, job, stack, load.chunks);
+  if (load.in_pairs) saved -= of_chunk - std::min(layer.kept, of_chunk);
   // If activations are offloaded, the device has those of two layers.
   const Bytes all_saved = saved;
   if (job.offload_activations) saved = std::min(saved, 2 * layer.kept);
@@ -172,10 +174,14 @@ StageLoad classic_load(const TrainingJob& job, int stage) {
   StageLoad load;
   for (int c = 0; c < chunks; ++c)
     load.chunks.push_back(placed_virtual_stage(traits.placement, stage, c, p.pp));
-  load.in_flight = traits.in_flight({.micro_batches = static_cast<double>(job.micro_batches()),
-                                     .stages = static_cast<double>(p.pp),
-                                     .chunks = static_cast<double>(p.vp),
-                                     .to_last = static_cast<double>(p.pp - stage)});
+  PipelineStageSize size{.micro_batches = static_cast<double>(job.micro_batches()),
+                         .stages = static_cast<double>(p.pp),
+                         .chunks = static_cast<double>(p.vp),
+                         .to_last = static_cast<double>(p.pp - stage)};
+  load.in_flight = traits.in_flight(size);
+  // With more micro-batches than the stage holds, it holds the most during a pair.
+  size.micro_batches += 1;
+  load.in_pairs = traits.pairs_by_layer && traits.in_flight(size) == load.in_flight;
   return load;
 }
 

@@ -86,6 +86,9 @@ struct StageLoad {
   // Largest number of micro-batches whose activations of all chunks are alive at once. If chunks
   // are alike, this is the number of chunk-activations alive, divided by the number of chunks.
   double in_flight = 1;
+  // One of them is the forward half of a pair that runs layer by layer, and never whole at the peak
+  // (PipelineScheduleTraits::pairs_by_layer).
+  bool in_pairs = false;
 };
 
 // The load of a stage by the closed form of the job's schedule, which assumes equal stages

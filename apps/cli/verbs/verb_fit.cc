@@ -11,6 +11,7 @@
 #include "apps/cli/verbs/verbs.h"
 #include "orrery/base/error.h"
 #include "orrery/hardware/catalog.h"
+#include "orrery/kernel/fit/attention_fit.h"
 #include "orrery/kernel/fit/calibrate.h"
 #include "orrery/kernel/fit/fit.h"
 #include "orrery/kernel/tiers/calibration.h"
@@ -171,6 +172,16 @@ void fit_training_memory_constants(const FitOptions& o, const Bundle& bundle) {
   fmt::print("{}", text);
 }
 
+void fit_attention_ratios(const FitOptions& o, const Bundle& bundle) {
+  const FittedAttention f = fit_attention(o.data, o.date, bundle);
+  fmt::print("{:<8} {:<18} {:>5} {:>6} {:>8} {:>9} {:>6}\n", "library", "architecture", "head",
+             "calls", "forward", "backward", "error");
+  for (const FittedAttention::Row& r : f.rows)
+    fmt::print("{:<8} {:<18} {:>5} {:>6} {:>8.3f} {:>9.3f} {:>6.3f}\n", r.backend, r.architecture,
+               r.head_dim, r.calls, r.forward, r.backward, r.error);
+  write_below(o.out, "training/attention-fitted.yaml", f.yaml);
+}
+
 void fit_power_constants(const FitOptions& o, const Bundle& bundle) {
   const auto files = fit_energy(o.data, o.date, bundle);
   for (const auto& [path, text] : files) write_below(o.out, path, text);
@@ -193,6 +204,7 @@ constexpr std::array kFitAreas = {
     FitArea{"layers", "layers", true, fit_layer_times},
     FitArea{"training", "training", true, fit_training_constants},
     FitArea{"training-memory", "training", true, fit_training_memory_constants},
+    FitArea{"attention", "kernels", true, fit_attention_ratios},
     FitArea{"energy", "energy", true, fit_power_constants},
     FitArea{"points", "", false, fit_points},
 };

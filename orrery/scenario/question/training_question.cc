@@ -269,8 +269,17 @@ std::optional<double> release_of(const TrainingQuestion& q) {
   return stack_release_date(q.stack_version);
 }
 
-StackTraits traits_of(const TrainingQuestion& q) {
-  StackTraits traits = stack_traits(stack_of(q), q.compiled, release_of(q));
+StackRelease software_of(const TrainingQuestion& q) {
+  StackRelease software{release_of(q), std::nullopt};
+  if (!q.torch.empty()) software.torch = read_torch_version(q.torch);
+  return software;
+}
+
+StackTraits traits_of(const TrainingQuestion& q, const Gpu& gpu) {
+  const StackRelease software = software_of(q);
+  StackTraits traits = stack_traits(stack_of(q), q.compiled, software);
+  traits.attention = attention_kernels(
+      q.attention.empty() ? attention_of(stack_of(q), software, gpu) : q.attention, gpu);
   traits.grouped_experts = q.grouped_experts.value_or(traits.grouped_experts);
   traits.fused_experts = q.fused_experts;
   return traits;
@@ -286,6 +295,13 @@ void declare(Fields& f, TrainingQuestion& q) {
   f.add("stack_version", q.stack_version,
         "release of the training software: a date (2025-06), an NVIDIA container (25.09) or a "
         "Megatron Core version (0.12); empty: the usual one of the measured runs");
+  f.add("torch", q.torch,
+        "release of PyTorch (2.11), which decides on the kernels of attention and of norms in "
+        "stacks that leave them to it; empty: that of stack_version, or of the oldest runs");
+  f.add("attention", q.attention,
+        "library of attention: flash2, flash3 or cudnn; empty: the one that the stack calls on the "
+        "GPU")
+      .one_of(optional_names(attention_backends()));
   f.add("recompute", q.recompute,
         "activations that are recomputed in the backward pass; empty: none")
       .one_of({"", "none", "selective", "full"})

@@ -29,6 +29,8 @@ struct TrainingQuestion {
   // each, and its interval covers the other values.
   std::string stack;                      // empty: megatron
   std::string stack_version;              // empty: the usual release of the fit
+  std::string torch;                      // release of PyTorch; empty: that of stack_version
+  std::string attention;                  // library (attention_backend.h); empty: the stack's
   std::string recompute;                  // empty: none
   std::optional<int> zero;                // none: the stack's
   std::optional<bool> sequence_parallel;  // none: the stack's
@@ -65,7 +67,11 @@ const TrainingStackProfile& stack_of(const TrainingQuestion& question);
 // The date of stack_version; empty if the question states none. InputError: the text is no version
 // of the stack.
 std::optional<double> release_of(const TrainingQuestion& question);
-// The traits of the question's stack, overridden by those that the question sets.
-StackTraits traits_of(const TrainingQuestion& question);
+// The release of the question's stack and of its PyTorch. InputError as release_of, and for a text
+// that is no release of PyTorch.
+StackRelease software_of(const TrainingQuestion& question);
+// The traits of the question's stack on the GPU, overridden by those that the question sets.
+// NoData: nothing says how fast the library of attention is on the GPU.
+StackTraits traits_of(const TrainingQuestion& question, const Gpu& gpu);
 
 }  // namespace orrery

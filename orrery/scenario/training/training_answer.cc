@@ -153,12 +153,6 @@ struct MachineKey {
   std::int64_t gpus;
   bool operator==(const MachineKey&) const = default;
 };
-// "2025-06" of 2025.46.
-std::string month_of(double release) {
-  const double year = std::floor(release);
-  return fmt::format("{:.0f}-{:02.0f}", year, 1 + std::floor(12 * (release - year)));
-}
-
 }  // namespace
 
 TrainingAnswerer::TrainingAnswerer(Facts& facts, const TrainingQuestion& question,
@@ -166,7 +160,7 @@ TrainingAnswerer::TrainingAnswerer(Facts& facts, const TrainingQuestion& questio
     : facts_(facts),
       question_(question),
       setting_(setting),
-      traits_(traits_of(question)),
+      traits_(traits_of(question, setting.gpu)),
       table_(facts.latest<ConstantTable>(TrainingTableKey{},
                                          [&] { return read_constant_table(facts.bundle()); })),
       memory_(*facts.latest<TrainingMemoryConstants>(
@@ -232,19 +226,6 @@ TrainingConstants TrainingAnswerer::constants(const TrainingJob& job,
   return with_calibration_factors(k, calibration_->factors, like, table_->covered_error);
 }
 
-std::optional<Undeclared> TrainingAnswerer::undeclared_release(const IterationParts& parts,
-                                                               const TrainingJob& job) const {
-  const auto span = table_->releases.find(stack_of(question_).name);
-  if (release_ || calibration_ || span == table_->releases.end()) return std::nullopt;
-  const auto at = [&](double release) {
-    return iteration_time(parts, constants(job, release), job).total;
-  };
-  // Any release between the first and the last: the deviation of a uniform distribution.
-  const double range = std::log(at(span->second.first) / at(span->second.last));
-  if (range == 0) return std::nullopt;
-  return Undeclared{"stack_version", month_of(span->second.usual), std::abs(range) / std::sqrt(12)};
-}
-
 std::shared_ptr<const TrainingAnswerer::Machine> TrainingAnswerer::machine(
     std::int64_t gpus) const {
   return facts_.latest<Machine>(MachineKey{setting_.gpu.id, setting_.node, gpus}, [&] {
@@ -307,6 +288,7 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   std::string assumed;
   std::vector<Undeclared> open = undeclared(question_, job);
   if (const auto release = undeclared_release(parts, job)) open.push_back(*release);
+  if (const auto torch = undeclared_torch(iterations, t, k, job)) open.push_back(*torch);
   for (const Undeclared& u : open) {
     whole.own = std::hypot(whole.own, u.deviation);
     assumed += fmt::format("{}{} {}", assumed.empty() ? "" : ", ", u.what, u.assumed);

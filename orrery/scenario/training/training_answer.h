@@ -106,6 +106,11 @@ class TrainingAnswerer {
   // nothing where all releases take the same time.
   std::optional<Undeclared> undeclared_release(const IterationParts& parts,
                                                const TrainingJob& job) const;
+  // The same of the release of PyTorch; nothing where the newest runs the same kernels, or the
+  // question states it or the stack's release. `time`: of the job by `iterations`.
+  std::optional<Undeclared> undeclared_torch(const IterationModel& iterations,
+                                             const IterationTime& time, const TrainingConstants& k,
+                                             const TrainingJob& job) const;
   // The boards' clock during an iteration. `paging`: added to the optimizer.
   IterationClock clock_of(const TrainingJob& job, const Machine& on, const TrainingConstants& k,
                           Seconds paging) const;

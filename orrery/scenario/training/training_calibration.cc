@@ -53,7 +53,7 @@ TrainingCalibration TrainingAnswerer::calibration_of(
       if (run.job.plan.pp > 1) schedule_of(run.job.plan).check(shape_of(run.job));
       const auto on = machine(run.job.plan.devices());
       const IterationModel iterations(model, on->cluster, setting_.kernels, *on->network);
-      parts.push_back(iterations.parts(run.job, traits_of(run.question)));
+      parts.push_back(iterations.parts(run.job, traits_of(run.question, setting_.gpu)));
     } catch (const Infeasible& e) {
       throw InputError(fmt::format("{}: {}", run.place, e.what()));
     }

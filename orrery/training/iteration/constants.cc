@@ -60,13 +60,6 @@ const TrainingConstantProperties& properties(TrainingConstant constant) {
 
 namespace {
 
-// The name of a GPU's group of constants. Consumer Blackwell (sm_120) has other tensor cores than
-// Blackwell for data centres (sm_100, sm_103).
-std::string architecture_of(const Gpu& gpu) {
-  const bool geforce = gpu.architecture == "blackwell" && gpu.sm_version >= 120;
-  return gpu.architecture + (geforce ? "-geforce" : "");
-}
-
 bool is_narrow(const TrainingPrecision& precision) {
   return precision.compute == Dtype::kFp8 || precision.compute == Dtype::kFp4;
 }
@@ -75,7 +68,7 @@ bool is_narrow(const TrainingPrecision& precision) {
 
 std::vector<ConstantGroup> constant_groups(std::string_view stack, const Gpu& gpu,
                                            const TrainingPrecision& precision, double years) {
-  const std::string architecture = architecture_of(gpu);
+  const std::string architecture = kernel_architecture(gpu);
   std::vector<ConstantGroup> groups = {{"base"},
                                        {fmt::format("stack {}", stack)},
                                        {fmt::format("gpu {}", architecture)},
@@ -87,7 +80,7 @@ std::vector<ConstantGroup> constant_groups(std::string_view stack, const Gpu& gp
 
 std::string coverage_name(std::string_view stack, const Gpu& gpu,
                           const TrainingPrecision& precision) {
-  const std::string name = fmt::format("{} {}", stack, architecture_of(gpu));
+  const std::string name = fmt::format("{} {}", stack, kernel_architecture(gpu));
   return is_narrow(precision) ? fmt::format("{} {}", name, format_of(precision)) : name;
 }
 

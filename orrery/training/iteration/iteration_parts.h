@@ -29,9 +29,9 @@ struct ChunkParts {
   using ByCost = std::array<std::array<T, kTrainingPasses>, kTrainingCosts>;  // [cost][pass]
   ByCost<Seconds> time{};
   // The largest share of the data sheet's arithmetic peak that an op of `time` reaches, 0 to 1; of
-  // elementwise kernels the share of the memory's bandwidth that all of them together reach; 0 for
-  // collectives. A constant that multiplies `time` is at least this share, so that nothing is
-  // faster than the data sheet.
+  // elementwise kernels the share that all of them together have of the bandwidth that copies
+  // reach; 0 for collectives. A constant that multiplies `time` is at least this share, so that
+  // nothing is faster than the data sheet.
   ByCost<double> of_peak{};
   // Number of kernels launched: in the forward pass; in recomputation and both backward passes.
   std::array<double, 2> kernels{};

@@ -54,7 +54,9 @@ TrainingCase training_case(TrainingRow row, const Catalog& catalog, const Bundle
   const Cluster cluster(catalog, c.gpu, row.gpus, row.node);
   const auto kernels = make_kernel_model(c.gpu, training_kernels(c.gpu, bundle), bundle);
   const auto network = make_network_model(cluster, {}, collective_library(c.gpu), bundle);
-  StackTraits of_stack = stack_traits(training_stack(row.stack.name), row.compiled, row.release);
+  const TrainingStackProfile& stack = training_stack(row.stack.name);
+  StackTraits of_stack = stack_traits(stack, row.compiled, row.software());
+  of_stack.attention = attention_kernels(attention_of(row, c.gpu), c.gpu);
   of_stack.fused_experts = row.fused_experts;
   c.parts = IterationModel(row.model, cluster, *kernels, *network).parts(row.job, of_stack);
   c.row = std::move(row);

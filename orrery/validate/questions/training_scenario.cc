@@ -38,7 +38,7 @@ std::string version_of(const TrainingRow& row) {
   throw NoData(fmt::format("no version of {} has the date of '{}'", row.stack.name, row.version));
 }
 
-TrainingQuestion question_of(const TrainingRow& row) {
+TrainingQuestion question_of(const TrainingRow& row, const Gpu& gpu) {
   TrainingQuestion q;
   q.job = row.job;
   const TrainingPlan& p = row.job.plan;
@@ -55,6 +55,10 @@ TrainingQuestion question_of(const TrainingRow& row) {
                    : p.dispatcher == ExpertDispatcher::kAllGather ? "allgather"
                                                                   : "alltoall";
   q.compiled = row.compiled;
+  if (row.torch) q.torch = to_text(*row.torch);
+  const std::string attention = attention_of(row, gpu);
+  if (attention != attention_of(training_stack(row.stack.name), row.software(), gpu))
+    q.attention = attention;
   q.fused_experts = row.fused_experts;
   return q;
 }
@@ -133,8 +137,9 @@ std::string TrainingScenarios::written(const TrainingRow& row, bool of_time) {
   if (!node && of_time) throw NoData("no file of the catalog describes its nodes");
   Json hardware = {{"gpu", row.gpu}};
   if (node && !node->empty()) hardware["node"] = *node;
-  const Json document = {
-      {"model", model}, {"hardware", hardware}, {"training", keys_of(question_of(row))}};
+  const Json document = {{"model", model},
+                         {"hardware", hardware},
+                         {"training", keys_of(question_of(row, catalog_.gpu(row.gpu)))}};
   const std::string text = document.dump();
   check_same(row, text);
   return text;

@@ -79,6 +79,7 @@ StackDefaults stack_defaults(const std::vector<TrainingStackProfile>& stacks,
   out.compiled = known->compiled.value_or(out.compiled);
   out.current_scaling = known->current_scaling.value_or(out.current_scaling);
   out.lora_rank = known->lora_rank.value_or(out.lora_rank);
+  out.attention = known->attention;
   out.zero_stage = out.zero.value_or(stack->zero);
   out.sequence_parallel = stack->sequence_parallel;
   return out;
@@ -92,6 +93,14 @@ std::optional<double> stated_release(std::string_view version) {
   } catch (const InputError&) {
     return std::nullopt;
   }
+}
+
+std::optional<TorchVersion> stated_torch(std::string_view version) {
+  const std::size_t named = version.find("torch ");
+  if (named != std::string_view::npos) version.remove_prefix(named + 6);
+  // Without the name, only a version with a build of CUDA is PyTorch's.
+  if (named == std::string_view::npos && !contains(version, " cu")) return std::nullopt;
+  return read_torch_version(version.substr(0, version.find(' ')));
 }
 
 std::optional<std::string_view> stated_container(std::string_view source,

@@ -19,6 +19,7 @@ struct StackDefaults : StackRecipe {
   bool tuned = true;  // of 2023 and later: FlashAttention, overlapped communication
   bool sequence_parallel = false;  // with tp above 1
   int zero_stage = 0;
+  std::string attention;  // StackFramework::attention
 };
 
 // The stack of `stacks` that has the longest StackFramework::name which is a part of `framework`,
@@ -30,6 +31,9 @@ StackDefaults stack_defaults(const std::vector<TrainingStackProfile>& stacks,
 
 // Date of the version's release, in years; empty if the version does not state one ("torch 2.13").
 std::optional<double> stated_release(std::string_view version);
+
+// The release of PyTorch in a version ("torch 2.13", "2.11.0 cu130"); empty if it has none.
+std::optional<TorchVersion> stated_torch(std::string_view version);
 
 // The NeMo container that made the figures of a page of NVIDIA's dgxc-benchmarking, as the recipe's
 // launch.sh at the row's commit names it (FW_VERSION, or the image). None: not known. The table

@@ -173,6 +173,7 @@ void set_habits(TrainingRow& row, const RowCells& get) {
   TrainingJob& job = row.job;
   const std::string flags = get.text("flags"), offload = get.text("offload");
   job.flash = row.stack.tuned && !has(flags, "no FlashAttention");
+  row.attention = has(flags, "FA3") ? "flash3" : has(flags, "FlashAttention-2") ? "flash2" : "";
   job.dropout = row.stack.dropout;
   job.fused_cross_entropy =
       row.stack.fused_cross_entropy || has(flags, "Liger") || has(flags, "Chunked Cross Entropy");
@@ -276,6 +277,7 @@ std::vector<TrainingRow> read_training_rows(const std::filesystem::path& dir,
         stated_container(row.source, row.reference).value_or(get.text("framework_version"));
     row.stack = stack_defaults(stacks, row.framework, row.version, row.dtype);
     row.release = stated_release(row.version);
+    row.torch = stated_torch(row.version);
     row.gpus = get.whole("n_gpus", 0);
     set_measured(row, get);
     try {
@@ -286,6 +288,14 @@ std::vector<TrainingRow> read_training_rows(const std::filesystem::path& dir,
     rows.push_back(std::move(row));
   }
   return rows;
+}
+
+std::string attention_of(const TrainingRow& row, const Gpu& gpu) {
+  if (!row.attention.empty()) return row.attention;
+  const std::string& of_framework = row.stack.attention;
+  for (const AttentionBackend& b : attention_backends())
+    if (b.name == of_framework && b.kernels.contains(kernel_architecture(gpu))) return of_framework;
+  return attention_of(training_stack(row.stack.name), row.software(), gpu);
 }
 
 TrainingPrecision training_precision(std::string_view dtype, const StackDefaults& stack) {

@@ -34,6 +34,8 @@ struct TrainingRow {
   std::string framework, version;
   std::optional<double>
       release;  // of the version, in years (training/iteration/stack_release_date.h)
+  std::optional<TorchVersion> torch;  // PyTorch, where the version states it
+  std::string attention;              // library of attention, where the row or its framework does
   StackDefaults stack;
   Architecture model;
   TrainingJob job;
@@ -52,6 +54,7 @@ struct TrainingRow {
   std::string distrusted;  // reason why nothing is fitted to it; empty: trusted
   std::string refused;     // reason why it cannot be predicted; empty: it can
 
+  StackRelease software() const { return {release, torch}; }
   bool declares(std::string_view field) const;
   std::string name() const;  // "iteration.csv:12 llama-3-8b on 64 h100_sxm"
 };
@@ -60,6 +63,10 @@ struct TrainingRow {
 std::vector<TrainingRow> read_training_rows(const std::filesystem::path& dir,
                                             const Catalog& catalog,
                                             const Bundle& bundle = Bundle());
+
+// The library that computes a row's attention on its GPU: what the row states, else what its
+// framework calls, else what its stack does.
+std::string attention_of(const TrainingRow& row, const Gpu& gpu);
 
 // Number formats of a job whose large products run in `dtype` (bf16, fp16, fp8, mxfp8, nvfp4);
 // InputError for others.

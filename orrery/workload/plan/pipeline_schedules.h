@@ -37,6 +37,9 @@ struct PipelineScheduleTraits {
   // The forward of one micro-batch runs together with the backward of another one, so that the
   // exchange of experts of each overlaps with computation of the other.
   bool pairs_passes = false;
+  // The passes of a pair run layer by layer: the backward pass frees as much as the forward pass
+  // saves, so that a pair holds a layer more than its backward pass does, and no other micro-batch.
+  bool pairs_by_layer = false;
   // The schedule also orders the passes of a job without a pipeline (pp 1).
   bool on_one_stage = false;
   // The schedule that a plan with ep_overlap runs instead of this one; empty: this one.

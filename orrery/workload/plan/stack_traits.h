@@ -2,12 +2,19 @@
 // Differences by a factor are constants (orrery/training/iteration/constants.h).
 #pragma once
 
+#include "orrery/workload/plan/attention_backend.h"
+
 namespace orrery {
 
 struct StackTraits {
   // Norms, activations and rotary embeddings run in kernels of the stack: fusible ops are folded
   // into their neighbours.
   bool fused = true;
+  // An RMS norm is one kernel forward and one backward also where nothing else is fused
+  // (torch.nn.RMSNorm since PyTorch 2.9). False: several kernels, as its formula is written.
+  bool single_norms = false;
+  // The kernels of attention.
+  AttentionKernels attention = {};
   // Weights that are updated in shards are broadcast by one owner after the other instead of being
   // gathered at once (InternEvo's HybridZeroOptimizer). An owner holds whole tensors of all layers,
   // so the first layer waits for the last owner and no computation hides the broadcasts.

@@ -37,6 +37,7 @@ void declare(Fields& f, StackMemory& m) {
         "selective recomputation keeps every other product");
   f.add("gradient_buffer", m.gradient_buffer, "gradients have buffers as long as the job runs");
   f.add("stage_outputs", m.stage_outputs, "pipeline stages keep what they sent");
+  f.add("routed_outputs", m.routed_outputs, "outputs of routed experts are kept");
   f.add("narrow_gradients", m.narrow_gradients, "16-bit gradients exist next to fp32 sums");
   f.add("step_copy", m.step_copy, "the optimizer step copies what it updates");
   f.add("fp32_parameters", m.fp32_parameters, "master weights are the only parameters");
@@ -77,8 +78,21 @@ StackFramework read_framework(const Node& node) {
   f.add("compiled", w.compiled, "as in recipe");
   f.add("current_scaling", w.current_scaling, "as in recipe");
   f.add("lora_rank", w.lora_rank, "as in recipe").range(1, 65536);
+  f.add("attention", w.attention, "library of attention, where its times are known");
   f.read(node);
   return w;
+}
+
+StackAttention read_attention(const Node& node) {
+  StackAttention a;
+  std::string since;
+  Fields f;
+  f.add("backend", a.backend, "library of attention").required();
+  f.add("architectures", a.architectures, "GPU architectures; empty: all");
+  f.add("torch", since, "first release of PyTorch; empty: all");
+  f.read(node);
+  if (!since.empty()) a.since = read_torch_version(since);
+  return a;
 }
 
 // A field of a stack's file that is read by a function of its own.
@@ -113,6 +127,23 @@ TrainingStackProfile read_stack(const Bundle::File& file, std::string name) {
   add_part(
       f, "traits_since", Field::Type::kGroup, [&](const Node& n) { since = &n; },
       "traits from a year on");
+  f.group(
+      "torch",
+      [&](Fields& g) {
+        g.custom(
+            "single_norms", Field::Type::kText,
+            [&](const Node& n) { s.single_norms_since = read_torch_version(n.text()); },
+            [] { return nlohmann::ordered_json(); },
+            "first release of PyTorch whose RMS norms are one kernel");
+      },
+      "what releases of PyTorch bring");
+  add_part(
+      f, "attention", Field::Type::kList,
+      [&](const Node& n) {
+        if (!n.is_list()) n.fail("expected a list of libraries of attention");
+        for (const Node& item : n.items()) s.attention.push_back(read_attention(item));
+      },
+      "libraries of attention; the last that holds counts");
   add_part(
       f, "before_2023", Field::Type::kGroup, [&](const Node& n) { before = &n; },
       "settings of measured rows of 2022 and before");
@@ -173,12 +204,33 @@ void set_stack_defaults(TrainingJob& job, const StackMemory& stack) {
     job.adapter_format = Dtype::kFp32;
 }
 
+std::optional<TorchVersion> torch_of(const StackRelease& release) {
+  if (release.torch || !release.date) return release.torch;
+  return torch_at(*release.date);
+}
+
 StackTraits stack_traits(const TrainingStackProfile& stack, bool compiled,
-                         std::optional<double> release) {
+                         const StackRelease& release) {
   StackTraits traits =
-      stack.since && release.value_or(0) >= *stack.since ? stack.traits_since : stack.traits;
+      stack.since && release.date.value_or(0) >= *stack.since ? stack.traits_since : stack.traits;
   traits.fused |= compiled;
+  const std::optional<TorchVersion> torch = torch_of(release);
+  traits.single_norms |= stack.single_norms_since && torch && *torch >= *stack.single_norms_since;
   return traits;
+}
+
+std::string attention_of(const TrainingStackProfile& stack, const StackRelease& release,
+                         const Gpu& gpu) {
+  const std::string architecture = kernel_architecture(gpu);
+  const TorchVersion torch = torch_of(release).value_or(TorchVersion());
+  std::string backend;
+  for (const StackAttention& a : stack.attention) {
+    const bool here = a.architectures.empty() ||
+                      std::find(a.architectures.begin(), a.architectures.end(), architecture) !=
+                          a.architectures.end();
+    if (here && torch >= a.since) backend = a.backend;
+  }
+  return backend;
 }
 
 }  // namespace orrery

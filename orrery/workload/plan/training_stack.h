@@ -5,6 +5,8 @@
 //   defaults         ZeRO stage and sequence parallelism if a user does not state them
 //   traits           which kernels and transfers the stack makes (stack_traits.h)
 //   traits_since     traits that newer releases of the stack have
+//   torch            traits that newer releases of PyTorch bring
+//   attention        which library computes attention (attention_backend.h)
 //   memory           which tensors and buffers the stack keeps (StackMemory)
 //   recipe           settings of the stack's recipes, for measured rows that do not state them
 //   before_2023      settings of measured rows of 2022 and before
@@ -25,6 +27,7 @@
 #include "orrery/base/dtype.h"
 #include "orrery/base/units.h"
 #include "orrery/workload/plan/stack_traits.h"
+#include "orrery/workload/plan/torch_version.h"
 #include "orrery/workload/plan/training_job.h"
 
 namespace orrery {
@@ -48,6 +51,10 @@ struct StackMemory {
   bool gradient_buffer = true;
   // A pipeline stage keeps what it sent until the backward pass of it is done (DeepSpeed).
   bool stage_outputs = false;
+  // Outputs of routed experts are kept for the gradient of the routing weights. False: the weights
+  // multiply the activation between the two products, whose inputs are kept anyway (Megatron Core's
+  // weighted_bias_swiglu).
+  bool routed_outputs = true;
   // 16-bit gradients of the micro-batch exist in addition to fp32 sums (DeepSpeed's bf16
   // optimizer).
   bool narrow_gradients = false;
@@ -104,6 +111,21 @@ struct StackFramework {
   std::optional<Dtype> gradients;
   std::optional<bool> tp_overlap, compiled, current_scaling;
   std::optional<int> lora_rank;
+  std::string attention;  // the library of attention on GPUs on which its times are known
+};
+
+// The library of attention that a stack calls on some architectures, from a release of PyTorch on.
+// The last of several that hold for a job counts. If none holds, attention is the kernel room's.
+struct StackAttention {
+  std::string backend;
+  std::vector<std::string> architectures;  // kernel_architecture (gpu.h); empty: all
+  TorchVersion since;                      // 0.0: all releases
+};
+
+// The release of a training run's software, as far as it is known.
+struct StackRelease {
+  std::optional<double> date;         // of the stack, in years; none: the oldest releases
+  std::optional<TorchVersion> torch;  // none: that of the date
 };
 
 struct TrainingStackProfile {
@@ -116,6 +138,8 @@ struct TrainingStackProfile {
   // Traits of releases from a year on; none: all releases have `traits`.
   std::optional<double> since;
   StackTraits traits_since;
+  std::optional<TorchVersion> single_norms_since;  // StackTraits::single_norms from there on
+  std::vector<StackAttention> attention;
   StackMemory memory;
   StackRecipe recipe;
   // Rows of 2022 and before: the stack that they belong to instead (empty: this one), and recipe.
@@ -136,10 +160,17 @@ const std::vector<TrainingStackProfile>& training_stacks();
 // Throws InputError with the nearest name if training_stacks() has no stack of that name.
 const TrainingStackProfile& training_stack(std::string_view name);
 
-// The traits of a stack's release. `compiled`: torch.compile, which folds fusible ops into their
-// neighbours. `release`: date in years (orrery/training/iteration/stack_release_date.h); none: the
-// traits of the oldest releases.
+// The traits of a stack's release on a GPU, attention's kernels apart. `compiled`: torch.compile,
+// which folds fusible ops into their neighbours.
 StackTraits stack_traits(const TrainingStackProfile& stack, bool compiled,
-                         std::optional<double> release = std::nullopt);
+                         const StackRelease& release = {});
+
+// The PyTorch of a release; none: it is not known.
+std::optional<TorchVersion> torch_of(const StackRelease& release);
+
+// The name of the library that computes attention in the stack's release on the GPU; empty: the
+// kernels that the kernel room predicts.
+std::string attention_of(const TrainingStackProfile& stack, const StackRelease& release,
+                         const Gpu& gpu);
 
 }  // namespace orrery

@@ -56,8 +56,12 @@ void TrainingPasses::eager(const Elementwise& fused, const ProgramOp& op) {
       if (model_.norm != Norm::kRms)
         return eager_kernels(fused, op, {sum > 0 ? 1.0 : 0.0, sum, 0}, {});
       const double weights = frozen_ ? 0 : e;  // the gradient of the norm's weight
-      return eager_kernels(fused, op, {6, sum + e + 4 * kFloat, e + 3 * kFloat},
-                           {11, 3 * weights + 9 * kFloat, e + weights + 6 * kFloat});
+      const std::size_t before = ops_.size();
+      eager_kernels(fused, op, {6, e + 4 * kFloat, e + 3 * kFloat},
+                    {11, 3 * weights + 9 * kFloat, e + weights + 6 * kFloat});
+      for (std::size_t i = before; i < ops_.size(); ++i) ops_[i].of_norm = true;
+      if (sum > 0) eager_kernels(fused, op, {1, sum, 0}, {});
+      return;
     }
     case Kind::kRotary:
       return eager_kernels(fused, op, {2, 2 * kFloat, 2 * kFloat}, {2, 2 * kFloat, 2 * kFloat});

@@ -51,7 +51,13 @@ std::vector<TrainingOp> TrainingPasses::build() {
 }
 
 void TrainingPasses::put(Op op, double count, const ProgramOp& from, Pass pass, Cost cost) {
-  ops_.push_back({op, count, from.name, pass, cost, from.part, from.fusible});
+  ops_.push_back({.op = op,
+                  .count = count,
+                  .name = from.name,
+                  .pass = pass,
+                  .cost = cost,
+                  .part = from.part,
+                  .fusible = from.fusible});
 }
 
 // Whether the op belongs to a layer, which full recomputation runs again.

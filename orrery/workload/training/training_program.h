@@ -73,6 +73,7 @@ struct TrainingOp {
   TrainingCost cost = TrainingCost::kProducts;
   Part part = Part::kMlp;
   bool fusible = false;  // folded into a neighbour by stacks that fuse
+  bool of_norm = false;  // fusible, and a part of an RMS norm (StackTraits::single_norms)
   // True for the addition of a weight's gradient to earlier ones by a kernel of its own.
   bool accumulates = false;
   // Sizes of a dispatch or combine by kFlex; the op is then the all-to-all of a copy for each rank.

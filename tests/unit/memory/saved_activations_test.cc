@@ -141,6 +141,11 @@ TEST(SavedActivations, RoutedRows) {
   const double attention = 2 * (2 * 4096 + 4096 + 4096 + 2048 + 4096) + 4 * 32;
   const double moe = 2 * 4096 + 8 * 8 + 2 * 2 * (2 * 4096 + 3 * 14336);
   EXPECT_DOUBLE_EQ(layer_bytes(m, job), 2048 * (attention + moe));
+  // Megatron Core multiplies by the routing weights before the second product and keeps no outputs.
+  EXPECT_DOUBLE_EQ(
+      layer_bytes(m, job) -
+          layer_activations(m, m.layers.specs()[0], job, stack("megatron")).saved.value(),
+      2048 * 2 * 2 * 4096);
   const double balanced = layer_bytes(m, job);
   job.expert_skew = 1;
   EXPECT_GT(layer_bytes(m, job), 1.2 * balanced);

@@ -187,6 +187,30 @@ TEST(TrainingMemory, ClosedFormsOfSchedules) {
   EXPECT_THROW(flight("spiral", 0), InputError);
 }
 
+// Four layers on one stage in pairs of micro-batches: the backward half frees a layer as the
+// forward half saves one, so that the peak has one layer more than a micro-batch.
+TEST(TrainingMemory, PairsOfPassesRunLayerByLayer) {
+  const Architecture m = gpt(4, 1024, 16);
+  TrainingJob job;
+  const auto saved = [&](const char* schedule, std::int64_t micro_batches) {
+    job.plan.schedule = schedule;
+    job.global_batch = micro_batches;
+    StageLoad load = classic_load(job, 0);
+    const TrainingMemoryConstants of = stack("megatron");
+    return training_memory(m, job, of, gpu(), load).activations.value() / of.fitted.factor;
+  };
+  const double layer = layer_bytes(m, job);
+  const double one = saved("1f1b", 8);
+  EXPECT_NEAR(saved("combined", 8), one + layer, 1e-6 * one);
+  EXPECT_NEAR(saved("combined", 1), one, 1e-6 * one);  // no pair
+  job.plan.pp = 2;
+  job.plan.schedule = "combined";
+  job.global_batch = 8;
+  EXPECT_TRUE(classic_load(job, 0).in_pairs);
+  job.global_batch = 2;  // both forward passes precede the first backward pass
+  EXPECT_FALSE(classic_load(job, 0).in_pairs);
+}
+
 TEST(TrainingMemory, MomentsOfThePeak) {
   const Architecture m = load_model("llama-3.2-3b");
   const TrainingMemoryConstants torch = stack("torchtune");

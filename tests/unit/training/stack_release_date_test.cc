@@ -75,11 +75,12 @@ TEST(TrainingConstants, ATableIsReadAsItIsWritten) {
 TEST(TrainingStacks, MegatronFusesAccumulationSince2022) {
   const TrainingStackProfile& old = training_stack("megatron-2021");
   EXPECT_FALSE(stack_traits(old, false).fused_accumulation);
-  EXPECT_FALSE(stack_traits(old, false, 2021.9).async_gradients);
-  EXPECT_TRUE(stack_traits(old, false, stack_release_date("2022-05")).fused_accumulation);
-  EXPECT_TRUE(stack_traits(old, false, stack_release_date("2022-05")).async_gradients);
+  EXPECT_FALSE(stack_traits(old, false, {2021.9, {}}).async_gradients);
+  EXPECT_TRUE(stack_traits(old, false, {stack_release_date("2022-05"), {}}).fused_accumulation);
+  EXPECT_TRUE(stack_traits(old, false, {stack_release_date("2022-05"), {}}).async_gradients);
   EXPECT_TRUE(stack_traits(training_stack("megatron"), false).async_gradients);
-  EXPECT_FALSE(stack_traits(training_stack("megatron-deepspeed"), false, 2022.2).async_gradients);
+  EXPECT_FALSE(
+      stack_traits(training_stack("megatron-deepspeed"), false, {2022.2, {}}).async_gradients);
 }
 
 }  // namespace

@@ -309,7 +309,7 @@ TEST(StackDefaults, FrameworksBelongToTheStackOfTheLongestName) {
       {"lit-gpt (FSDP)", "fsdp"},
       {"llm-foundry (Composer, PyTorch FSDP)", "fsdp"},
       {"metaseq (FSDP + Megatron TP)", "fsdp"},
-      {"nanotron", "megatron"},
+      {"nanotron", "nanotron"},
       {"torchtitan", "fsdp"},
       {"torchtune", "torchtune"},
       {"something", ""},

@@ -54,14 +54,41 @@ traits_since: {year: 2024, grouped_experts: true}
 traits: {fused: false, bucket: 1e6}
 recipe: {dropout: true}
 )"))[0];
-  EXPECT_FALSE(stack_traits(s, false, 2023.9).grouped_experts);
-  EXPECT_TRUE(stack_traits(s, false, 2024.0).grouped_experts);
-  EXPECT_EQ(stack_traits(s, false, 2024.0).bucket, 1e6);
-  EXPECT_FALSE(stack_traits(s, false, 2024.0).fused);
+  EXPECT_FALSE(stack_traits(s, false, {2023.9, {}}).grouped_experts);
+  EXPECT_TRUE(stack_traits(s, false, {2024.0, {}}).grouped_experts);
+  EXPECT_EQ(stack_traits(s, false, {2024.0, {}}).bucket, 1e6);
+  EXPECT_FALSE(stack_traits(s, false, {2024.0, {}}).fused);
   EXPECT_TRUE(stack_traits(s, true).fused);  // compiled
   EXPECT_EQ(s.recipe.recompute, Recompute::kNone);
   EXPECT_EQ(s.recipe_before_2023.recompute, Recompute::kFull);
   EXPECT_TRUE(s.recipe_before_2023.dropout);
+}
+
+// Kernels that come with a release of PyTorch; a framework of the stack may call another library.
+TEST(TrainingStacks, ReleasesOfTorchBringKernels) {
+  const TrainingStackProfile s = load_training_stacks(only(R"(
+doc: mine
+sources: [my code]
+traits: {fused: false}
+torch: {single_norms: "2.9"}
+attention:
+  - {backend: flash2}
+  - {backend: cudnn, architectures: [hopper], torch: "2.11"}
+frameworks:
+  - {name: My own, attention: flash3}
+)"))[0];
+  EXPECT_FALSE(stack_traits(s, false).single_norms);
+  EXPECT_FALSE(stack_traits(s, false, {{}, TorchVersion{2, 8}}).single_norms);
+  EXPECT_TRUE(stack_traits(s, false, {{}, TorchVersion{2, 10}}).single_norms);
+  EXPECT_TRUE(stack_traits(s, false, {2026.0, {}}).single_norms);  // January 2026: PyTorch 2.9
+  EXPECT_FALSE(stack_traits(s, false, {2025.5, {}}).single_norms);
+  Gpu hopper, ampere;
+  hopper.architecture = "hopper", ampere.architecture = "ampere";
+  const StackRelease newest{{}, TorchVersion{2, 11}};
+  EXPECT_EQ(attention_of(s, newest, hopper), "cudnn");
+  EXPECT_EQ(attention_of(s, newest, ampere), "flash2");
+  EXPECT_EQ(attention_of(s, {}, hopper), "flash2");
+  EXPECT_EQ(s.frameworks[0].attention, "flash3");
 }
 
 TEST(TrainingStacks, FaultsNameTheFileAndTheKey) {
