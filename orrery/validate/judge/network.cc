@@ -11,8 +11,10 @@
 #include "orrery/base/csv.h"
 #include "orrery/base/error.h"
 #include "orrery/network/algorithms/cost.h"
+#include "orrery/network/collectives/nccl_graph.h"
 #include "orrery/network/fit/measured_place.h"
 #include "orrery/validate/fit/network_machines.h"
+#include "orrery/validate/judge/wire_limit.h"
 #include "orrery/validate/questions/node_name.h"
 #include "orrery/validate/report/seen_groups.h"
 #include "orrery/validate/rows/scenario_keys.h"
@@ -171,7 +173,10 @@ class Judge {
     report_.refused.push_back({row, why});
   }
   bool has(const std::filesystem::path& file) { return has_table(file, report_); }
-  ValidationReport&& result() { return std::move(report_); }
+  ValidationReport&& result() {
+    wires_.mark(report_);
+    return std::move(report_);
+  }
 
  private:
   using Machine = NetworkMachines::Machine;
@@ -249,6 +254,7 @@ class Judge {
     const Collective c{kind, Collective::Group::kTensor, q.ranks, q.bytes};
     const auto us = [](Seconds s) { return s / microseconds(1); };
     const std::string question = asked(q);
+    const std::size_t first = report_.rows.size();
     const auto judged = [&](const char* who, const Estimate<Seconds>& t) {
       return ValidationRow{{{"table", who},
                             {"metric", size_class(q.bytes)},
@@ -277,9 +283,13 @@ class Judge {
     };
     add("alpha-beta", us(alpha_beta(m.cluster, c)));
     if (const auto theirs = astra_sim_.us(q)) add("astra-sim", *theirs);
-    if (constants_ == ConstantsChoice::kCommitted) return;
-    report_.rows.push_back(judged(kLeftOut, m.left_out->predict(c, q.forced).time));
-    mark_left_out(q, m);
+    if (constants_ != ConstantsChoice::kCommitted) {
+      report_.rows.push_back(judged(kLeftOut, m.left_out->predict(c, q.forced).time));
+      mark_left_out(q, m);
+    }
+    const Seconds bound = bisection_bound(m.cluster, m.cluster.link(q.ranks), kind, q.bytes);
+    wires_.note(fmt::format("{} {} {} {} {}", q.gpu, q.ranks, q.collective, q.fabric, q.source),
+                first, report_.rows.size(), q.measured_us < us(bound));
   }
 
   static Seconds alpha_beta(const Cluster& cluster, const Collective& c) {
@@ -297,6 +307,7 @@ class Judge {
   const ConstantsChoice constants_;
   AstraSim astra_sim_;
   ValidationReport report_;
+  WireLimit wires_;
 };
 
 // "tokens=4096;hidden=7168;topk=8;fp8;SMs=24" of a row of `version` "V1 low-latency".

@@ -15,7 +15,8 @@
 // no in-network reduction. The measured time is the smaller one of out of place and in place.
 //
 // `by` of a row holds table (the predictor), metric (a class of sizes), fabric (in the table's
-// spelling) and collective. The predictors of a row are
+// spelling) and collective, and `trusted: distrusted` if its group is faster than the wires of the
+// machine that it names (wire_limit.h). The predictors of a row are
 //   orrery       this program, with the constants of the catalog. The fit has seen the row
 //   orrery left out  the same with constants that were fitted without the row's group, a GPU on a
 //                fabric with one library (network_folds.h). `by` also holds `fitted`, which is "no"
