@@ -1,7 +1,7 @@
 // The send between two GPUs of a fabric on which none was measured.
 //
-// A send is a kernel of the library over the same wires as a step of a ring of two GPUs. So what its
-// start and its share of the wires have more than those of the ring is taken over from a fabric
+// A send is a kernel of the library over the same wires as a step of a ring of two GPUs. So what
+// its start and its share of the wires have more than those of the ring is taken over from a fabric
 // where both were measured, and the rest is the fabric's own: GPUs differ in the start of a kernel,
 // and in what their multiprocessors copy at a time.
 #pragma once

@@ -11,7 +11,6 @@
 #include "orrery/base/csv.h"
 #include "orrery/base/error.h"
 #include "orrery/network/algorithms/cost.h"
-#include "orrery/network/collectives/nccl_graph.h"
 #include "orrery/network/fit/measured_place.h"
 #include "orrery/validate/fit/network_machines.h"
 #include "orrery/validate/judge/wire_limit.h"
@@ -287,9 +286,8 @@ class Judge {
       report_.rows.push_back(judged(kLeftOut, m.left_out->predict(c, q.forced).time));
       mark_left_out(q, m);
     }
-    const Seconds bound = bisection_bound(m.cluster, m.cluster.link(q.ranks), kind, q.bytes);
     wires_.note(fmt::format("{} {} {} {} {}", q.gpu, q.ranks, q.collective, q.fabric, q.source),
-                first, report_.rows.size(), q.measured_us < us(bound));
+                first, report_.rows.size(), q.measured_us < us(m.model->bound(c)));
   }
 
   static Seconds alpha_beta(const Cluster& cluster, const Collective& c) {

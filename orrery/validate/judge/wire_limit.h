@@ -1,9 +1,9 @@
 // Groups of measured collectives that are faster than the wires of the machine that they name.
 //
 // No program moves the bytes of a collective faster than the links that the data sheet gives the
-// machine (bisection_bound of nccl_graph.h). A group of which several rows do is of another machine,
-// and none of its rows says anything about the named one. Rows are judged and reported all the same,
-// as "distrusted".
+// machine (NetworkModel::bound). A group of which several rows do is of another machine, and none
+// of its rows says anything about the named one. Rows are judged and reported all the same, as
+// "distrusted".
 #pragma once
 
 #include <cstddef>
