@@ -81,12 +81,16 @@ TEST(NetworkAccuracy, GroupsLeftOut) {
     double median;
     std::size_t rows;
   };
-  const std::map<std::string, Limits> limits = {{"below 1 MiB", {12.5, 2400}},
-                                                {"1 to 128 MiB", {12, 1700}},
+  const std::map<std::string, Limits> limits = {{"below 1 MiB", {12.5, 2300}},
+                                                {"1 to 128 MiB", {12, 1600}},
                                                 {"128 MiB and more", {5.5, 650}}};
   ValidationReport report = validate_network(data_folder(), "", Bundle());
-  std::erase_if(report.rows,
-                [](const ValidationRow& r) { return r.by.at("table") != "orrery left out"; });
+  // Rows of another machine than the named one, and rows that a constant was read off, judge
+  // nothing.
+  std::erase_if(report.rows, [](const ValidationRow& r) {
+    return r.by.at("table") != "orrery left out" || r.by.contains("trusted") ||
+           r.by.at("fitted") == "yes";
+  });
   for (const auto& [size, limit] : limits) {
     std::vector<const ValidationRow*> rows;
     for (const ValidationRow& r : report.rows) {

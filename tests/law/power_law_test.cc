@@ -68,6 +68,18 @@ RC_GTEST_PROP(PowerLaw, MoreWorkInTheSameTimeNeverCostsLess, ()) {
   RC_ASSERT(watts(gpu, engine, more) >= watts(gpu, engine, work));
 }
 
+RC_GTEST_PROP(PowerLaw, ThePartsOfAPowerAddUpToIt, ()) {
+  const Gpu gpu = any_board();
+  const StepWork work = any_work();
+  const PowerParts parts =
+      power_parts(constants(), constants().board(gpu.id), constants().engine("vllm"), work);
+  const double all = watts(gpu, "vllm", work) / gpu.power->value();
+  RC_ASSERT(std::abs(parts.sum() - all) <= 1e-12);
+  for (const double part : {parts.awake, parts.kernels, parts.compute, parts.memory, parts.links})
+    RC_ASSERT(part >= 0);
+  RC_ASSERT((parts.links > 0) == (work.links > Seconds(0)));
+}
+
 RC_GTEST_PROP(PowerLaw, TheSameWorkInMoreTimeCostsLessPower, ()) {
   const Gpu gpu = any_board();
   const std::string engine = any_engine();
@@ -199,6 +211,37 @@ TEST(PowerLaw, TheBreakdownOfATrainingRunAddsUpUnderEveryKnob) {
     const double joules = value(p, "energy") * 3.6e9, hours = value(p, "gpu_hours");
     EXPECT_NEAR(joules, value(p, "power") * hours * 3600, kExact * joules) << knobs;
     EXPECT_NEAR(joules, value(p, "energy_per_token") * 1e11, kExact * joules) << knobs;
+  }
+}
+
+// The rows of an iteration's energy are that of its boards, and of their part of nodes and cooling
+// in a wider scope. Links are not counted beside the boards and nodes that hold them.
+TEST(PowerLaw, TheEnergyOfAnIterationAddsUpInEveryScope) {
+  for (const std::string& knobs : kKnobs) {
+    for (const std::string scope : {"gpu", "node", "facility"}) {
+      const Answer a = answer_of("{model: llama-3-8b, hardware: {gpu: h100-sxm" + knobs +
+                                 "}, energy: {scope: " + scope +
+                                 "}, training: {gpus: 64, tp: 2, pp: 2, zero: 1}}");
+      const Point& p = a.points.front();
+      double sum = 0, boards = 0, least = 0;
+      bool beyond = false;
+      for (const EnergyRow& row : p.energy) {
+        beyond |= row.name == "node_links";
+        (beyond ? sum : boards) += row.energy.value();
+        least = std::min(least, row.energy.value());
+      }
+      sum += boards;
+      const double time = value(p, "iteration_time");
+      const double of_boards = value(p, "power") * time;
+      EXPECT_NEAR(boards, of_boards, kExact * boards) << knobs << scope;
+      const double all = scope == "gpu" ? of_boards : value(p, "plant_power") / 64 * time;
+      EXPECT_NEAR(sum, all, kExact * sum) << knobs << scope;
+      EXPECT_EQ(beyond, scope != "gpu");
+      EXPECT_EQ(least, 0);
+      const double links = value(p, "link_energy");
+      EXPECT_GT(links, 0);
+      EXPECT_LT(links, 64 * sum);
+    }
   }
 }
 

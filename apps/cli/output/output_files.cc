@@ -173,6 +173,19 @@ void add_memory(std::string& out, const Point& p) {
                      p.memory_capacity.value() / 1e9);
 }
 
+void add_energy(std::string& out, const Point& p) {
+  if (p.energy.empty()) return;
+  Joules total;
+  for (const EnergyRow& e : p.energy) total += e.energy;
+  constexpr double kBarOfTotal = 30;  // em
+  out += "<h3>Energy per GPU and iteration</h3><table>\n";
+  for (const EnergyRow& e : p.energy) {
+    out += fmt::format("<tr><td>{}<td class=\"n\">{:.2f} J<td>{}</tr>\n", escaped_html(e.name),
+                       e.energy.value(), bar(e.energy / total * kBarOfTotal));
+  }
+  out += fmt::format("<tr><td>total<td class=\"n\">{:.2f} J<td></tr></table>\n", total.value());
+}
+
 void add_kernels(std::string& out, const Point& p) {
   if (p.kernels.empty()) return;
   constexpr double kBarOfStep = 8;  // em
@@ -197,6 +210,7 @@ void add_point(std::string& out, const Point& p) {
   if (!p.limit.empty()) out += fmt::format("<p>{}</p>\n", escaped_html(p.limit));
   add_metrics(out, p);
   add_memory(out, p);
+  add_energy(out, p);
   add_kernels(out, p);
   if (p.notes.empty()) return;
   out += "<h3>Assumed</h3><ul>\n";

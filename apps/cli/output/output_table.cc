@@ -94,6 +94,19 @@ std::string memory_of(const Point& p, const Style& style) {
                            p.memory_capacity.value() / 1e9);
 }
 
+std::string energy_of(const Point& p, const Style& style) {
+  if (p.energy.empty()) return "";
+  std::string out = style.bold("energy per GPU and iteration") + "\n";
+  Joules total;
+  for (const EnergyRow& e : p.energy) total += e.energy;
+  const auto line = [&](const std::string& name, Joules energy) {
+    return fmt::format("  {:<18} {:>10.2f} J  {:>5.1f}%\n", name, energy.value(),
+                       100 * (energy / total));
+  };
+  for (const EnergyRow& e : p.energy) out += line(e.name, e.energy);
+  return out + line("total", total);
+}
+
 // The two lines about the KV cache that vLLM logs at its start, for comparison.
 std::string kv_log_of(const Point& p, const Style& style) {
   const Metric *tokens = p.find("kv_tokens"), *length = p.find("request_tokens"),
@@ -188,6 +201,7 @@ std::string table(const Answer& a, bool breakdown, bool colour, std::size_t colu
     if (!memory.empty()) out += "\n" + memory;
     if (const std::string log = kv_log_of(p, style); !log.empty()) out += "\n" + log;
     if (breakdown) {
+      if (const std::string energy = energy_of(p, style); !energy.empty()) out += "\n" + energy;
       for (const char* phase : {"prefill", "decode", "iteration"}) {
         const std::string rows = kernels_of(p, phase, style);
         if (!rows.empty()) out += "\n" + rows;

@@ -147,6 +147,21 @@ double share_of_limit(const StepPowerConstants& c, const StepPowerConstants::Boa
   return least - kSoftness * std::log1p(std::exp(-apart / kSoftness));
 }
 
+PowerParts power_parts(const StepPowerConstants& c, const StepPowerConstants::Board& board,
+                       double engine_gain, const StepWork& work) {
+  const auto of = [&](Seconds part) { return share_of(part, work.time); };
+  const double scale = (1 - board.awake) * board.gain * engine_gain;
+  PowerParts parts{0, scale * c.kernels * of(work.kernels),
+                   scale * c.compute * std::pow(of(work.compute), c.compute_exponent),
+                   scale * c.memory * std::pow(of(work.memory), c.memory_exponent),
+                   scale * c.links * of(work.links)};
+  const double active = parts.sum(), drawn = share_of_limit(c, board, engine_gain, work);
+  const double left = active > 0 ? std::max(0.0, drawn - board.awake) / active : 0;
+  for (double* part : {&parts.kernels, &parts.compute, &parts.memory, &parts.links}) *part *= left;
+  parts.awake = drawn - parts.sum();
+  return parts;
+}
+
 PowerDemand step_demand(const StepPowerConstants& c, const StepPowerConstants::Board& board,
                         double engine_gain, const StepWork& work) {
   const auto of = [&](Seconds part) { return share_of(part, work.time); };

@@ -84,6 +84,18 @@ std::string step_power_text(const StepPowerConstants& constants, const std::stri
 double share_of_limit(const StepPowerConstants& constants, const StepPowerConstants::Board& board,
                       double engine_gain, const StepWork& work);
 
+// share_of_limit by what the law ascribes it to; the parts add up to it. Where the limit holds the
+// power down, each part but `awake` is held down alike.
+struct PowerParts {
+  double awake = 0;    // the board between kernels
+  double kernels = 0;  // kernels of whatever work
+  double compute = 0, memory = 0, links = 0;
+
+  double sum() const { return awake + kernels + compute + memory + links; }
+};
+PowerParts power_parts(const StepPowerConstants& constants, const StepPowerConstants::Board& board,
+                       double engine_gain, const StepWork& work);
+
 // A demand for power in shares of the limit, by what the clock of the multiprocessors changes
 // (clock_power.h) and what it does not: the board awake, the memory and the links.
 struct PowerDemand {

@@ -15,6 +15,7 @@ constinit const TunerAlgorithm pat_tuner{
         },
     .bus_bandwidth = [](const TunerCall& call) { return .75 * channels_bandwidth(call); },
     .algorithm_share = [](const TunerCall&) -> double { return 1; },
+    .overlap = LatencyOverlap::kAlone,
 };
 
 }  // namespace orrery

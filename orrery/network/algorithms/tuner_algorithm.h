@@ -46,6 +46,7 @@ enum class LatencyOverlap {
   kTree,    // a chain of stages that every chunk passes
   kRing,    // steps that overlap their latency with the transfer of other chunks
   kSwitch,  // a reduction in the node's switch: no small message is quicker than a tree's or ring's
+  kAlone,   // stages as in a tree; no other algorithm takes its start
 };
 
 // Latency and algorithm bandwidth (bytes / bandwidth is a time) of one algorithm with one protocol.

@@ -17,9 +17,9 @@ CurveTime library_time(const LibraryCurve& curve, const NcclCosts& costs, Bytes 
                        Seconds bound, const ForcedChoice& forced) {
   const auto latency = [&](const NcclCost& c) { return (c.latency - c.nic) * curve.start + c.nic; };
   Seconds least(1e30), least_of_switch(1e30);
-  bool only_rings = true;
+  bool only_rings = true;  // of those whose start another one may take
   for (const auto& [a, p, c] : costs) {
-    if (!forced.allows(a, p)) continue;
+    if (!forced.allows(a, p) || c.overlap == LatencyOverlap::kAlone) continue;
     const Seconds own = latency(c);
     if (c.overlap == LatencyOverlap::kSwitch) {
       if (own < least_of_switch) least_of_switch = own;
@@ -36,6 +36,11 @@ CurveTime library_time(const LibraryCurve& curve, const NcclCosts& costs, Bytes 
     const bool ring = c.overlap == LatencyOverlap::kRing;
     const double width = ring ? std::min(curve.width, 1.0) : curve.width;
     const Seconds transfer = std::max(bytes / (c.bandwidth * width), bound);
+    if (c.overlap == LatencyOverlap::kAlone) {
+      const CurveTime alone = curve_time(own, transfer, curve.pipelining);
+      if (alone.total < best.total) best = alone;
+      continue;
+    }
     if (only_rings) {
       const Seconds total(root_of_squares(own.value(), transfer.value()));
       if (total < best.total) best = {own, transfer, total};

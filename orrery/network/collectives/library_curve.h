@@ -17,6 +17,11 @@
 //
 //   T = min_i sqrt(L_i^2 + W_i^2)
 //
+// PAT, which all-gathers and reduce-scatters of single ranks may take instead, has its own start,
+// and the rings beside it are as quick as without it:
+//
+//   T = min( L_PAT + W_PAT + pipelining * sqrt(L_PAT W_PAT), the rings' )
+//
 // A message starts after the latency of the quickest pair. The pair with the most bandwidth carries
 // a long message, and fills its own pipeline meanwhile; F_i is the time for that. L leaves out
 // reductions in the node's switch, whose latency in the tuner does not count the GPUs of the

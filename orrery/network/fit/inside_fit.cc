@@ -19,7 +19,6 @@ using MeasuredRow = MeasuredCollective;
 constexpr double kNodeHuber = 0.1;  // residuals beyond this count linearly
 constexpr std::size_t kFolds = 3;
 constexpr int kNodeEvaluations = 5000;
-constexpr double kMostEfficiency = 0.97;  // headers and flow control take some of every wire
 constexpr std::int64_t kLeastChosen = 4;  // a curve that is the fastest for fewer rows is dropped
 
 // A point of the search: logarithms of the curves' times relative to a start, logits of their

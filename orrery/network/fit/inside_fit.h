@@ -13,6 +13,9 @@
 
 namespace orrery {
 
+// The largest share of a wire that a curve may have: headers and flow control take some.
+inline constexpr double kMostEfficiency = 0.97;
+
 // The curves of the library and, with `frameworks`, of the frameworks' own all-reduces.
 std::vector<FittedCurve> fit_curves_inside(const FabricRows& table, bool frameworks);
 

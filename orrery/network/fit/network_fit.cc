@@ -16,6 +16,7 @@
 #include "orrery/network/fit/joined_texts.h"
 #include "orrery/network/fit/measured_collectives.h"
 #include "orrery/network/fit/network_folds.h"
+#include "orrery/network/fit/send_transfer.h"
 #include "orrery/network/fit/unseen_fit.h"
 
 namespace orrery {
@@ -79,13 +80,14 @@ FabricConstants constants_of(const std::string& id, const FabricRows& table,
 // not measured on a network.
 Constants completed(Constants all, const MeasuredFabrics& tables, const Experts& experts,
                     const AcrossFit& across) {
-  const FittedCurve* send = nullptr;
+  // The send of the last fabric that has one, and the ring of that fabric.
+  std::optional<FittedCurve> send, ring;
   for (const auto& [id, c] : all) {
     for (const FittedCurve& f : c.curves) {
-      if (f.kind == Collective::Kind::kSend) send = &f;
+      if (f.kind != Collective::Kind::kSend || reducing_ring(c.curves) == nullptr) continue;
+      send = f, ring = *reducing_ring(c.curves);
     }
   }
-  const std::optional<FittedCurve> copied = send ? std::optional(*send) : std::nullopt;
   for (auto& [id, c] : all) {
     c.stands_for = stands_for(id);
     for (const auto& [other, rows] : tables) {
@@ -97,11 +99,10 @@ Constants completed(Constants all, const MeasuredFabrics& tables, const Experts&
     const auto has_send = std::any_of(c.curves.begin(), c.curves.end(), [](const FittedCurve& f) {
       return f.kind == Collective::Kind::kSend;
     });
-    if (copied && !has_send && !c.curves.empty() &&
-        tables.at(id).fabric.kind == FabricKind::kSwitch) {
-      c.curves.push_back(*copied);
-      c.curves.back().rows = 0;
-    }
+    const FittedCurve* own_ring = reducing_ring(c.curves);
+    if (send && !has_send && own_ring != nullptr &&
+        tables.at(id).fabric.kind == FabricKind::kSwitch)
+      c.curves.push_back(transferred_send(*send, *ring, *own_ring));
     if (c.across.empty()) continue;
     for (const char* gpus : kAcrossClasses) {
       if (std::any_of(c.across.begin(), c.across.end(),

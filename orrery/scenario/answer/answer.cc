@@ -127,6 +127,17 @@ Json to_json(const Point& p, bool breakdown) {
       memory["unit"] = "GB per GPU";
       out["memory"] = std::move(memory);
     }
+    if (!p.energy.empty()) {
+      Json energy = Json::object();
+      Joules total;
+      for (const EnergyRow& e : p.energy) {
+        energy[e.name] = rounded(e.energy.value());
+        total += e.energy;
+      }
+      energy["total"] = rounded(total.value());
+      energy["unit"] = "J per GPU and iteration";
+      out["energy"] = std::move(energy);
+    }
     Json rows = Json::array();
     for (const KernelRow& k : p.kernels) {
       Json j = {{"phase", k.phase},

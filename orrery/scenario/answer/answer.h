@@ -79,6 +79,12 @@ struct MemoryRow {
   Bytes size;
 };
 
+// A part of the energy of a GPU's iteration.
+struct EnergyRow {
+  std::string name;  // "awake", "data_collectives", "node_rest", ...
+  Joules energy;
+};
+
 // A class of work in a replayed trace, something else that takes time, or a stream. Times and
 // kernels are of one iteration.
 struct ReplayRow {
@@ -148,6 +154,7 @@ struct Point {
   std::vector<ReplayRow> replay;     // of a recorded trace
   std::vector<MemoryRow> memory;     // per GPU
   Bytes memory_capacity;             // per GPU
+  std::vector<EnergyRow> energy;     // per GPU and iteration of a training job
   std::optional<bool> meets_slo;     // of a simulated service with limits
   std::string limit;                 // one line: the bottleneck, and what would help
   std::vector<std::string> notes;    // assumptions and defaults taken

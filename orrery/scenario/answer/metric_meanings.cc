@@ -250,9 +250,9 @@ constexpr MetricMeaning kMeanings[] = {
      "bus bandwidth: algbw times the bytes that the busiest link sends for each byte (nccl-tests)"},
     {"bound", kNetworkVerb, "lower bound of the time on these links"},
     {"sms", kNetworkVerb, "number of multiprocessors that the collective occupies"},
-    {"link_energy", kNetworkVerb,
-     "energy of the links of all GPUs of the group in one call, as far as sources state it; a part "
-     "of what boards and nodes draw"},
+    {"link_energy", "network, train",
+     "energy of the links of all GPUs of the group in one call, in train of all GPUs in an "
+     "iteration, as far as sources state it; a part of what boards and nodes draw"},
     {"bit_energy_inside", kNetworkVerb, "energy of a bit on its way to another GPU of the node"},
     {"bit_energy_between", kNetworkVerb,
      "energy of a bit on its way to another node, over one leaf switch"},

@@ -80,6 +80,17 @@ Estimate<Watts> PlantAccount::at(const std::string& scope, std::optional<double>
 
 Estimate<Watts> PlantAccount::power(const Boards& boards) const { return at(scope_, pue_, boards); }
 
+PlantAccount::Parts PlantAccount::parts(const Boards& boards) const {
+  Parts parts{at("gpu", {}, boards).value, {}, {}, {}};
+  if (scope_ == "gpu") return parts;
+  const Watts wall = at("node", {}, boards).value;
+  const Watts behind = wall * node_->power.supply_efficiency.value_or(plant_->supply_efficiency());
+  parts.rest = behind - parts.boards;
+  parts.supplies = wall - behind;
+  parts.cooling = power(boards).value - wall;
+  return parts;
+}
+
 Estimate<Watts> PlantAccount::most_power(double gpus, Watts limit) const {
   return power({{limit, 0, 0, Origin::kExact}, gpus, 0});
 }

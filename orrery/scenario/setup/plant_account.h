@@ -32,6 +32,11 @@ class PlantAccount {
 
   // Power of these boards with what the scope counts.
   Estimate<Watts> power(const Boards& boards) const;
+  // The parts of power(boards), which add up to it. The scope leaves the later ones zero.
+  struct Parts {
+    Watts boards, rest, supplies, cooling;
+  };
+  Parts parts(const Boards& boards) const;
   // The most that so many boards draw with what the scope counts: all of them at `limit`. Its error
   // is that of what they do not draw themselves.
   Estimate<Watts> most_power(double gpus, Watts limit) const;

@@ -19,6 +19,7 @@
 #include "orrery/scenario/training/calibration_runs.h"
 #include "orrery/scenario/training/training_breakdown.h"
 #include "orrery/scenario/training/training_chance.h"
+#include "orrery/scenario/training/training_energy.h"
 #include "orrery/scenario/training/training_plant.h"
 #include "orrery/scenario/training/training_power.h"
 #include "orrery/training/events/iteration_events.h"
@@ -340,7 +341,12 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
         fmt::format("memory and breakdown of rank {}: tp {}, cp {}, dp {}, pp {}, ep {}",
                     *question_.rank, at.tp, at.cp, at.dp, at.pp, at.ep));
   }
-  if (setting_.breakdown) add_rows(timed, stage, p);
+  if (setting_.breakdown) {
+    add_rows(timed, stage, p);
+    if (power)
+      add_iteration_energy(facts_, timed, {gpu, steps_work, *power, gpus},
+                           setting_.plant ? plant : std::nullopt, on->cluster, *on->network, p);
+  }
   p.notes.push_back(fmt::format("constants of {}: {}", stack_of(question_).name, k.provenance));
   if (calibration_) p.notes.push_back(calibration_->note);
   if (k.cover != FitCover::kCombination)

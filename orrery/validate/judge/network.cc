@@ -13,6 +13,7 @@
 #include "orrery/network/algorithms/cost.h"
 #include "orrery/network/fit/measured_place.h"
 #include "orrery/validate/fit/network_machines.h"
+#include "orrery/validate/judge/wire_limit.h"
 #include "orrery/validate/questions/node_name.h"
 #include "orrery/validate/report/seen_groups.h"
 #include "orrery/validate/rows/scenario_keys.h"
@@ -24,6 +25,9 @@ using CollectiveKind = Collective::Kind;
 
 // The predictor whose constants were fitted without the row's group.
 constexpr const char* kLeftOut = "orrery left out";
+// The stack of a loop of launches, and the time between two of them (make_network.h).
+constexpr const char* kLoop = "pytorch-loop";
+constexpr Seconds kLoopTime = microseconds(40);
 
 std::optional<CollectiveKind> kind_of(std::string_view name) {
   if (name == "all_reduce") return CollectiveKind::kAllReduce;
@@ -171,7 +175,10 @@ class Judge {
     report_.refused.push_back({row, why});
   }
   bool has(const std::filesystem::path& file) { return has_table(file, report_); }
-  ValidationReport&& result() { return std::move(report_); }
+  ValidationReport&& result() {
+    wires_.mark(report_);
+    return std::move(report_);
+  }
 
  private:
   using Machine = NetworkMachines::Machine;
@@ -184,7 +191,10 @@ class Judge {
   // whether the authors had the group in sight.
   void mark_left_out(const Question& q, const Machine& m) {
     auto& by = report_.rows.back().by;
-    by["fitted"] = m.fitted ? "left out" : "no";
+    // The time of the loop was read off the rows that are shorter than it.
+    const bool loop = q.stack == kLoop && q.collective != "sendrecv" &&
+                      report_.rows.back().predicted < kLoopTime / microseconds(1);
+    by["fitted"] = loop ? "yes" : m.fitted ? "left out" : "no";
     by["seen"] = q.seen ? "yes" : "no";
   }
 
@@ -249,6 +259,7 @@ class Judge {
     const Collective c{kind, Collective::Group::kTensor, q.ranks, q.bytes};
     const auto us = [](Seconds s) { return s / microseconds(1); };
     const std::string question = asked(q);
+    const std::size_t first = report_.rows.size();
     const auto judged = [&](const char* who, const Estimate<Seconds>& t) {
       return ValidationRow{{{"table", who},
                             {"metric", size_class(q.bytes)},
@@ -277,9 +288,12 @@ class Judge {
     };
     add("alpha-beta", us(alpha_beta(m.cluster, c)));
     if (const auto theirs = astra_sim_.us(q)) add("astra-sim", *theirs);
-    if (constants_ == ConstantsChoice::kCommitted) return;
-    report_.rows.push_back(judged(kLeftOut, m.left_out->predict(c, q.forced).time));
-    mark_left_out(q, m);
+    if (constants_ != ConstantsChoice::kCommitted) {
+      report_.rows.push_back(judged(kLeftOut, m.left_out->predict(c, q.forced).time));
+      mark_left_out(q, m);
+    }
+    wires_.note(fmt::format("{} {} {} {} {}", q.gpu, q.ranks, q.collective, q.fabric, q.source),
+                first, report_.rows.size(), q.measured_us < us(m.model->bound(c)));
   }
 
   static Seconds alpha_beta(const Cluster& cluster, const Collective& c) {
@@ -297,6 +311,7 @@ class Judge {
   const ConstantsChoice constants_;
   AstraSim astra_sim_;
   ValidationReport report_;
+  WireLimit wires_;
 };
 
 // "tokens=4096;hidden=7168;topk=8;fp8;SMs=24" of a row of `version` "V1 low-latency".
@@ -364,7 +379,7 @@ void read_measured(const std::filesystem::path& file, Judge& judge) {
     const bool vidur = from.starts_with("vidur");
     // The stack was chosen by these rows (docs/network.md). The rows of A100 do not show the loop.
     const bool loop = from.starts_with("vidur:h100") || q.collective == "sendrecv";
-    if (vidur || from.starts_with("stas00")) q.stack = loop ? "pytorch-loop" : "pytorch";
+    if (vidur || from.starts_with("stas00")) q.stack = loop ? kLoop : "pytorch";
     judge.judge(q);
   }
 }

@@ -15,12 +15,15 @@
 // no in-network reduction. The measured time is the smaller one of out of place and in place.
 //
 // `by` of a row holds table (the predictor), metric (a class of sizes), fabric (in the table's
-// spelling) and collective. The predictors of a row are
+// spelling) and collective, and `trusted: distrusted` if its group is faster than the wires of the
+// machine that it names (wire_limit.h). The predictors of a row are
 //   orrery       this program, with the constants of the catalog. The fit has seen the row
 //   orrery left out  the same with constants that were fitted without the row's group, a GPU on a
 //                fabric with one library (network_folds.h). `by` also holds `fitted`, which is "no"
-//                if no fit has seen the group, and `seen`: whether the authors had the group in
-//                sight while they shaped the model (seen_groups.h). Not by the committed constants
+//                if no fit has seen the group, and "yes" if the row is shorter than the loop of
+//                launches of its stack, which was read off such rows; and `seen`: whether the
+//                authors had the group in sight while they shaped the model (seen_groups.h). Not by
+//                the committed constants
 //   alpha-beta   a ring by the data sheet: hops * latency + volume / nominal bandwidth
 //   astra-sim    network/astra_sim.csv for 8 H100 or H200 on NVSwitch: one switch of 8 NPUs
 //                (400 GB/s), interpolated between its sizes

@@ -112,5 +112,28 @@ TEST(StepPowerText, IsReadBack) {
   EXPECT_EQ(back.engine_error, 0.4);
 }
 
+// Far from the limit each part is the law's own term: 0.9 * 0.1 * 0.5 = 0.045 of kernels, 0.9 *
+// sqrt(0.04) = 0.18, 0.9 * 0.4 * 0.25 = 0.09 and 0.9 * 0.2 * 0.1 = 0.018.
+TEST(StepPower, PartsAreTheTermsOfTheLaw) {
+  const StepPowerConstants c = constants();
+  const PowerParts parts = power_parts(c, c.board("mine"), c.engine("vllm"), half_busy());
+  EXPECT_NEAR(parts.awake, 0.1, 1e-3);
+  EXPECT_NEAR(parts.kernels, 0.045, 1e-3);
+  EXPECT_NEAR(parts.compute, 0.18, 1e-3);
+  EXPECT_NEAR(parts.memory, 0.09, 1e-3);
+  EXPECT_NEAR(parts.links, 0.018, 1e-3);
+}
+
+// At the limit the parts share what the board draws beyond `awake` as they would without it.
+TEST(StepPower, PartsAreHeldDownAlikeAtTheLimit) {
+  const StepPowerConstants c = constants();
+  const StepWork full{seconds(1), seconds(1), seconds(0.5), seconds(1), seconds(1)};
+  const PowerParts parts = power_parts(c, c.board("mine"), c.engine("vllm"), full);
+  EXPECT_NEAR(parts.sum(), share_of_limit(c, c.board("mine"), 1, full), 1e-12);
+  EXPECT_NEAR(parts.awake, 0.1, 1e-9);
+  EXPECT_NEAR(parts.compute / parts.memory, 1 / 0.4, 1e-9);
+  EXPECT_NEAR(parts.kernels / parts.links, 1, 1e-9);
+}
+
 }  // namespace
 }  // namespace orrery

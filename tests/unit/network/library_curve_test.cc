@@ -62,6 +62,25 @@ TEST(LibraryCurve, SmallMessagesStartAsTrees) {
   EXPECT_NEAR(us(library_time({2, 1, 1}, costs, Bytes(1), Seconds(0)).latency), 184, 1e-9);
 }
 
+// A ring of 30 us and 40 us of transfer takes 50 us. PAT transfers in 25. With a PAT on offer that
+// starts after 100 us the ring is not slower, and a PAT that starts early is taken.
+TEST(LibraryCurve, PatBesideARingDoesNotSlowItDown) {
+  const auto with_pat = [](double pat_start) {
+    NcclCosts costs;
+    costs.add({A::kRing,
+               P::kLl,
+               {true, microseconds(30), BytesPerSecond(1e9), Seconds(0), 0, Seconds(0),
+                LatencyOverlap::kRing}});
+    costs.add({A::kPat,
+               P::kSimple,
+               {true, microseconds(pat_start), BytesPerSecond(1.6e9), Seconds(0), 0, Seconds(0),
+                LatencyOverlap::kAlone}});
+    return us(library_time({1, 1, 1}, costs, Bytes(40000), Seconds(0)).total);
+  };
+  EXPECT_NEAR(with_pat(100), 50, 1e-9);
+  EXPECT_NEAR(with_pat(4), 4 + 25 + 10, 1e-9);
+}
+
 // Two racks of 72: two stages of 7 us for each GPU; EFA's 15 us are 12.3 more than in NCCL's table,
 // which a tree over two nodes passes twice.
 TEST(LibraryCurve, WhatGraphsSay) {

@@ -117,6 +117,22 @@ TEST_F(VersionedNetwork, OverNodesTheVersionOfTheNetworksRowsCounts) {
   EXPECT_EQ(unknown.origin, Origin::kTransferred);
 }
 
+// One rank in each of 4 and 16 nodes. Version 2.23 has PAT beside the rings of 2.22, which is no
+// reason for them to be slower.
+TEST_F(VersionedNetwork, AnAlgorithmMoreIsNeverSlower) {
+  for (const int ranks : {4, 16}) {
+    for (const double bytes : {65536.0, 1048576.0, 16777216.0, 1073741824.0}) {
+      const auto time = [&](LibraryVersion version) {
+        const Cluster cluster(catalog_, catalog_.gpu("h100-sxm"), 8 * ranks);
+        return make_network_model(cluster, {.tp = 8, .dp = ranks}, "nccl", Bundle(), {}, version)
+            ->predict({Collective::Kind::kAllGather, Collective::Group::kData, ranks, Bytes(bytes)})
+            .time.value;
+      };
+      EXPECT_LE(time({2, 23}), time({2, 22})) << ranks << " " << bytes;
+    }
+  }
+}
+
 TEST_F(VersionedNetwork, AFrameworksOwnKernelDoesNotDependOnTheVersion) {
   const Collective small = all_reduce(8, 65536);
   const auto old = network(8, LibraryVersion{2, 10}, "h100-sxm", "vllm")->predict(small).time;

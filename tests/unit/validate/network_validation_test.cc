@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -102,6 +103,23 @@ TEST_F(NetworkValidation, RowsWithoutAPlaceAreRefused) {
 TEST_F(NetworkValidation, AFolderWithoutTables) {
   EXPECT_THROW(validate_network(dir_, "", Bundle()), InputError);
   EXPECT_THROW(validate_network(dir_, "measurd", Bundle()), InputError);
+}
+
+// Two cards with a bridge of 300 GB/s: 30 MB take 100 us or more. Rows that are faster are of
+// another machine, and so are the others of their group. One such row alone may be a slip.
+TEST_F(NetworkValidation, GroupsFasterThanTheirWiresAreDistrusted) {
+  const auto row = [](const char* gpu, int bytes, int us) {
+    return fmt::format("sendrecv,NCCL,,{},2,1,NVLink_pair+PCIe,default,{},{},,,,x\n", gpu, bytes,
+                       us);
+  };
+  const char *fast = "A100_PCIe_NVLink_pairs", *slip = "H100_PCIe_NVLink_pairs";
+  const ValidationReport r =
+      judge(row(fast, 30'000'000, 99) + row(fast, 60'000'000, 190) + row(fast, 90'000'000, 290) +
+            row(fast, 1'000'000, 50) + row(slip, 30'000'000, 90) + row(slip, 60'000'000, 250));
+  ASSERT_EQ(r.rows.size(), 18u);  // orrery, alpha-beta and left out
+  for (std::size_t i = 0; i < r.rows.size(); ++i)
+    EXPECT_EQ(r.rows[i].by.count("trusted"), i < 12 ? 1u : 0u) << r.rows[i].row;
+  EXPECT_EQ(r.rows[0].by.at("trusted"), "distrusted");
 }
 
 }  // namespace

@@ -1,0 +1,79 @@
+#include "orrery/scenario/training/training_energy.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "orrery/scenario/training/training_wires.h"
+
+namespace orrery {
+namespace {
+
+// The energy of a GPU's links in an iteration.
+struct LinkEnergyOfGpu {
+  LinkBill all;
+  Joules network;  // of the part between nodes
+};
+
+LinkEnergyOfGpu link_energy(Facts& facts, const IterationTraffic& traffic, const Cluster& cluster) {
+  const auto energies = link_energies(facts);
+  LinkEnergyOfGpu out;
+  LinkBill between;
+  out.all.add(*energies, {cluster.scale_up(), traffic.node});
+  out.all.add(*energies, {cluster.bridge(), traffic.bridge});
+  for (LinkBill* bill : {&out.all, &between})
+    bill->add(*energies, {cluster.network(), traffic.network});
+  out.network = Joules(between.joules);
+  return out;
+}
+
+// The rows of the boards: `all` in shares of what the law ascribes to each part.
+void add_boards(const PowerParts& parts, const IterationTime& t, Joules all, Point& p) {
+  const auto put = [&](const char* name, double part) {
+    if (part > 0) p.energy.push_back({name, all * (part / parts.sum())});
+  };
+  put("awake", parts.awake);
+  put("kernels", parts.kernels);
+  put("arithmetic", parts.compute);
+  put("memory", parts.memory);
+  const Seconds data = t.sharding + t.reduce + t.gather;
+  const std::pair<const char*, Seconds> exposed[] = {
+      {"tensor_collectives", t.work[at(TrainingCost::kTensor)]},
+      {"context_collectives", t.work[at(TrainingCost::kContext)]},
+      {"expert_exchange", t.work[at(TrainingCost::kExpertExchange)]},
+      {"data_collectives", data},
+      {"pipeline_sends", t.sends}};
+  Seconds links;
+  for (const auto& [name, time] : exposed) links += time;
+  for (const auto& [name, time] : exposed)
+    if (time > Seconds(0)) put(name, parts.links * (time / links));
+}
+
+}  // namespace
+
+void add_iteration_energy(Facts& facts, const TimedIteration& timed, const IterationBoards& boards,
+                          const std::optional<PlantAccount>& plant, const Cluster& cluster,
+                          const NetworkModel& network, Point& p) {
+  const LinkEnergyOfGpu links =
+      link_energy(facts, iteration_traffic(timed, cluster, network), cluster);
+  if (links.all.unknown.empty() && links.all.joules > 0)
+    p.metrics.push_back(metric("link_energy", "J", links.all.estimate(1 / boards.number), 1));
+  if (const std::vector<std::string> says = left_out_of(links.all); !says.empty())
+    p.notes.push_back(fmt::format("energy of links: {}", fmt::join(says, "; ")));
+  const StepPowerConstants& law = facts.step_power();
+  const Seconds time = timed.time.total;
+  const PowerParts parts =
+      power_parts(law, law.board(boards.gpu.id), law.engine(""), boards.steps.reference);
+  add_boards(parts, timed.time, boards.power.value * time, p);
+  if (!plant || plant->scope() == "gpu") return;
+  const PlantAccount::Parts of = plant->parts({boards.power, boards.number, 0});
+  const auto of_gpu = [&](Watts power) { return power * time * (1 / boards.number); };
+  const Joules rest = of_gpu(of.rest), between = std::min(links.network, rest);
+  for (const auto& [name, energy] :
+       {std::pair{"node_links", between}, std::pair{"node_rest", rest - between},
+        std::pair{"power_supplies", of_gpu(of.supplies)}, std::pair{"cooling", of_gpu(of.cooling)}})
+    if (energy > Joules(0)) p.energy.push_back({name, energy});
+}
+
+}  // namespace orrery
