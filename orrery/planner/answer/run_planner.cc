@@ -176,12 +176,20 @@ Point answered(Runner& runner, const Scenario& question, const RatedRun& rated) 
 
 }  // namespace
 
-RunPlans find_run_plans(Runner& runner, const Scenario& scenario) {
+RunPlans find_run_plans(Runner& runner, const Scenario& question) {
+  Desk alone;
+  return find_run_plans(runner, question, alone);
+}
+
+RunPlans find_run_plans(Runner& runner, const Scenario& scenario, Desk& desk) {
+  desk.begin();
   RunPlans out;
   out.question = with_defaults(scenario);
   const PlanChoice& choice = out.question.as<PlanQuestion>().choice;
-  const RunSearch search = search_runs(runner, out.question);
+  const RunSearch search = search_runs(runner, out.question, desk);
+  desk.answer_alone();
   const std::vector<RatedRun> ranked = chosen(choice, search);
+  if (ranked.empty() && desk.stopped()) throw Stopped();
   if (ranked.empty()) refuse(choice, search);
   out.answer.scenario = out.question.name;
   out.answer.resolved = to_json(out.question);
@@ -224,8 +232,11 @@ RunPlans find_run_plans(Runner& runner, const Scenario& scenario) {
       better(objective, *search.unlimited, ranked.front()))
     notes.push_back(fmt::format("plan.by or plan.budget binds; without them the best would be {}",
                                 told(*search.unlimited)));
-  notes.push_back(fmt::format("complete: {} layouts, {} evaluated; not: {}", search.layouts,
-                              search.evaluated, counted_layouts(search)));
+  out.answer.complete = !desk.stopped();
+  notes.push_back(
+      fmt::format("{}: {} layouts, {} evaluated; not: {}",
+                  *out.answer.complete ? "complete" : "incomplete, because the search was stopped",
+                  search.layouts, search.evaluated, counted_layouts(search)));
   for (const auto& [reason, n] : search.rejected) out.rejected.emplace_back(reason, n.layouts);
   return out;
 }

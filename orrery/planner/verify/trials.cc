@@ -1,10 +1,13 @@
 #include "orrery/planner/verify/trials.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
 #include "orrery/base/error.h"
 #include "orrery/base/estimate.h"
+#include "orrery/planner/store/result_key.h"
 
 namespace orrery {
 namespace {
@@ -24,6 +27,14 @@ bool grows(const Point& p) {
   const double q2 = value(p, "waiting_q2"), q3 = value(p, "waiting_q3"),
                q4 = value(p, "waiting_q4");
   return q4 > kFew && q4 > kHalf * q2 && q3 > kHalf * q2;
+}
+
+std::string trial_key(const Scenario& s, const RunOptions& options) {
+  const auto& service = s.as<ServiceQuestion>();
+  return result_key(fmt::format("service, rate {}, time scale {}, deviations {}, intervals {}",
+                                exact_number(service.rate), exact_number(service.time_scale),
+                                exact_number(options.deviations), options.intervals),
+                    s);
 }
 
 }  // namespace
@@ -78,7 +89,8 @@ Point Trials::again(const FleetPlan& fleet, double rate, std::int64_t seed, doub
   options.intervals = intervals;
   options.deviations = deviations;
   ++simulations_;
-  return runner_.run(s, options).points.front();
+  return desk_.point([&] { return trial_key(s, options); },
+                     [&] { return runner_.run(s, options).points.front(); });
 }
 
 }  // namespace orrery

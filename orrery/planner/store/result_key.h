@@ -1,0 +1,26 @@
+// Keys of results: everything that a result depends on beside the catalog and the program.
+//
+// The canonical scenario is its document after all defaults (to_json), which reads back as the same
+// question, without its name and sentence. Where a value names a file, such as a trace or a model's
+// config.json, the digest of what the file holds follows.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "orrery/base/bundle.h"
+#include "orrery/scenario/question/scenario.h"
+
+namespace orrery {
+
+// `what` tells results of different kinds of one scenario from each other: "service, seed 3". The
+// numbers of a question are exact in its document.
+std::string result_key(std::string_view what, const Scenario& scenario);
+
+// A number, to be part of `what`: no other one has the same text.
+std::string exact_number(double x);
+
+// The digest of all facts, with those that are laid over the bundled ones.
+std::string catalog_digest(const Bundle& bundle);
+
+}  // namespace orrery
