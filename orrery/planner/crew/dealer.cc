@@ -1,5 +1,6 @@
 #include "orrery/planner/crew/dealer.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "orrery/base/error.h"
@@ -100,16 +101,27 @@ void Dealer::reach(std::size_t task, const Task& work, const std::function<void(
       continue;
     }
     const double hint = hint_;
+    if (own != task) awaited_ = task;
     lock.unlock();
+    bool left = false;
     try {
       work(own, hint);
+    } catch (const Left&) {
+      left = true;
     } catch (const InputError&) {  // so will the search where it comes to the task
     } catch (const Infeasible&) {
     } catch (const NoData&) {
     }
     lock.lock();
-    tasks_[own] = Status::kDone;
+    awaited_.reset();
+    tasks_[own] = left ? Status::kFree : Status::kDone;
+    if (left) next_ = std::min(next_, own);
   }
+}
+
+void Dealer::look() {
+  const std::scoped_lock lock(mutex_);
+  if (awaited_ && tasks_[*awaited_] == Status::kDone) throw Left();
 }
 
 void Dealer::hint(double value) {

@@ -52,12 +52,16 @@ class Dealer {
   // Returns when a task has been done, here or elsewhere. `wait` is called while another rank works
   // at it and no task is left; it may throw.
   void reach(std::size_t task, const Task& work, const std::function<void()>& wait);
+  // Within a task that reach() has taken while another rank works at the one it is to reach: leaves
+  // it if that one is done.
+  void look();
   void hint(double value);
   // The stage is over: sends its results to all. `last`: so is the search.
   void close(const KeptResults& results, bool last);
 
  private:
   enum class Status { kFree, kTaken, kDone };
+  struct Left {};  // leaves a task
   void answer();
   void answer(const Ranks::Message& message);
   std::optional<std::size_t> take_free();
@@ -68,7 +72,8 @@ class Dealer {
   std::mutex mutex_;
   std::condition_variable done_;
   std::vector<Status> tasks_;
-  std::size_t next_ = 0;  // all tasks before it are taken or done
+  std::size_t next_ = 0;                // all tasks before it are taken or done
+  std::optional<std::size_t> awaited_;  // while rank 0 works at another one
   double hint_ = std::numeric_limits<double>::infinity();
   std::atomic<bool> closing_ = false;
   std::thread thread_;

@@ -38,6 +38,7 @@ void Desk::keep(const std::string& key, const std::string& value) {
 
 std::string Desk::value(const Text& key_of, const Text& compute) {
   check();
+  if (dealer_) dealer_->look();
   if (!keeps()) {
     ++state_.computed;
     return compute();

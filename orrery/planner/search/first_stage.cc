@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "orrery/planner/space/question_keys.h"
 #include "orrery/planner/space/space.h"
 #include "orrery/planner/store/result_key.h"
 #include "orrery/planner/store/value_bytes.h"
@@ -17,36 +18,27 @@ constexpr double kHoursOfMonth = 730;
 constexpr std::int64_t kNoLimit = 100'000;  // engines
 constexpr std::size_t kOfTask = 4;          // engines that a rank bounds at once
 
-// All that the bound of an engine depends on: the engine, and of the load and the limits what
-// engine_bound() reads.
-std::string bound_key(const Scenario& question, const EngineOption& option,
-                      const PlannedLoad& load) {
-  const auto& slo = question.as<PlanQuestion>().service.slo;
-  std::string what = fmt::format("bound, {} {} {} {}", exact_number(load.isl),
-                                 exact_number(load.osl), load.equal, load.shares_prompts);
-  for (const Seconds limit : {slo.ttft, slo.tpot, slo.e2e})
-    what += fmt::format(" {}", exact_number(limit.value()));
-  for (const auto& own : {slo.ttft_percentile, slo.tpot_percentile, slo.e2e_percentile})
-    what += fmt::format(" {}", exact_number(own.value_or(slo.percentile)));
-  Scenario s = option.asked(question);
-  s.asked = SteadyQuestion();
-  return result_key(what, s);
+// Beside the engine and the question, what engine_bound() reads of the load.
+std::string bound_of(const EngineOption& option, const PlannedLoad& load) {
+  return fmt::format("bound, {}, {} {} {} {}", option.name(), exact_number(load.isl),
+                     exact_number(load.osl), load.equal, load.shares_prompts);
 }
 
-EngineBound known_bound(Desk& desk, Runner& runner, const Scenario& question,
+EngineBound known_bound(Desk& desk, QuestionKeys& keys, Runner& runner, const Scenario& question,
                         const EngineOption& option, const PlannedLoad& load) {
   EngineBound out;
   const auto numbers = [&out] {
     return std::array{&out.prefill, &out.decode, &out.likely, &out.hour, &out.ttft, &out.tpot};
   };
-  const std::string value = desk.value([&] { return bound_key(question, option, load); },
-                                       [&] {
-                                         out = engine_bound(runner, question, option, load);
-                                         ValueWriter bytes;
-                                         bytes.text(out.misfit);
-                                         for (const double* x : numbers()) bytes.real(*x);
-                                         return bytes.take();
-                                       });
+  const std::string value =
+      desk.value([&] { return keys.key(bound_of(option, load), option.gpu.gpu); },
+                 [&] {
+                   out = engine_bound(runner, question, option, load);
+                   ValueWriter bytes;
+                   bytes.text(out.misfit);
+                   for (const double* x : numbers()) bytes.real(*x);
+                   return bytes.take();
+                 });
   ValueReader in(value);
   out.misfit = in.text();
   for (double* x : numbers()) *x = in.real();
@@ -60,8 +52,9 @@ FirstStage first_stage(Runner& runner, const Scenario& question, const PlannedLo
   FirstStage out;
   const Architecture& model = runner.architecture(question.model);
   std::vector<EngineOption> options = engine_options(question, runner.catalog(), model);
+  QuestionKeys keys(question);
   const auto bound = [&](std::size_t i) {
-    return known_bound(desk, runner, question, options[i], load);
+    return known_bound(desk, keys, runner, question, options[i], load);
   };
   const auto ahead = [&](std::size_t task, double) {
     const std::size_t end = std::min(options.size(), (task + 1) * kOfTask);

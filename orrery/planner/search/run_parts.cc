@@ -1,6 +1,7 @@
 #include "orrery/planner/search/run_parts.h"
 
-#include "orrery/planner/store/result_key.h"
+#include <fmt/format.h>
+
 #include "orrery/planner/store/value_bytes.h"
 
 namespace orrery {
@@ -43,15 +44,10 @@ RatedRun read_run(ValueReader& in, const GpuStock& stock) {
 
 }  // namespace
 
-std::string part_key(const Scenario& question, const GpuStock& stock, const RunLayout& l) {
-  Scenario s = question;
-  PlanChoice& choice = std::get<PlanQuestion>(s.asked).choice;
-  choice.gpu = {stock.gpu};
-  choice.gpus = 0;
-  choice.gpu_counts = {l.gpus};
-  choice.formats = {std::string(to_text(l.format))};
-  choice.tp = {l.tp}, choice.cp = {l.cp}, choice.pp = {l.pp};
-  return result_key("layouts", s);
+std::string part_key(QuestionKeys& keys, const GpuStock& stock, const RunLayout& l) {
+  return keys.key(fmt::format("layouts, {} GPUs, {}, tp {}, cp {}, pp {}", l.gpus,
+                              to_text(l.format), l.tp, l.cp, l.pp),
+                  stock.gpu);
 }
 
 std::string part_bytes(const RunSearch& part) {

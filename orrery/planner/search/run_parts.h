@@ -6,11 +6,12 @@
 #include <string>
 
 #include "orrery/planner/search/run_search.h"
+#include "orrery/planner/space/question_keys.h"
 
 namespace orrery {
 
 // The key of the part in which `layout` is.
-std::string part_key(const Scenario& question, const GpuStock& stock, const RunLayout& layout);
+std::string part_key(QuestionKeys& keys, const GpuStock& stock, const RunLayout& layout);
 
 // A part as bytes, without nearest_memory. Its plans are on `stock`.
 std::string part_bytes(const RunSearch& part);

@@ -22,8 +22,7 @@ class Layouts {
  public:
   Layouts(const Scenario& question, const GpuStock& stock, const TrainingEvaluator& run,
           const std::vector<RunLaunch>& launches, RunSearch& out)
-      : question_(question),
-        choice_(question.as<PlanQuestion>().choice),
+      : choice_(question.as<PlanQuestion>().choice),
         training_(*question.as<PlanQuestion>().training),
         stock_(stock),
         run_(run),
@@ -34,8 +33,7 @@ class Layouts {
   }
   // The same layouts, of which others are counted in another search.
   Layouts(const Layouts& same, RunSearch& out)
-      : question_(same.question_),
-        choice_(same.choice_),
+      : choice_(same.choice_),
         training_(same.training_),
         stock_(same.stock_),
         run_(same.run_),
@@ -45,7 +43,8 @@ class Layouts {
         monotone_(same.monotone_) {}
 
   // The best of them. `others`: the best that are known already, of other numbers of GPUs.
-  std::vector<RatedRun> best(std::int64_t gpus, const std::vector<RatedRun>& others, Desk& desk) {
+  std::vector<RatedRun> best(std::int64_t gpus, const std::vector<RatedRun>& others, Desk& desk,
+                             QuestionKeys& keys) {
     best_.clear();
     if (!choice_.exhaustive) {
       if (const char* why = beaten(gpus, others); *why != 0) {
@@ -73,12 +72,12 @@ class Layouts {
             parts.push_back(l);
           }
     }
-    const auto ahead = [&](std::size_t i, double) { known(parts[i], desk); };
+    const auto ahead = [&](std::size_t i, double) { known(parts[i], desk, keys); };
     desk.together(fmt::format("layouts on {} {}", gpus, stock_.gpu), parts.size(), ahead, [&] {
       try {
         for (std::size_t i = 0; i < parts.size(); ++i) {
           desk.reach(i);
-          add(known(parts[i], desk));
+          add(known(parts[i], desk, keys));
           desk.tell(out_.evaluated, best_.empty() ? "" : best_.front().plan.name());
         }
       } catch (const Stopped&) {
@@ -89,9 +88,9 @@ class Layouts {
 
  private:
   // The layouts with the format, tp, cp and pp of `l`.
-  RunSearch known(const RunLayout& l, Desk& desk) const {
+  RunSearch known(const RunLayout& l, Desk& desk, QuestionKeys& keys) const {
     RunSearch part;
-    const std::string bytes = desk.value([&] { return part_key(question_, stock_, l); },
+    const std::string bytes = desk.value([&] { return part_key(keys, stock_, l); },
                                          [&] {
                                            Layouts own(*this, part);
                                            own.add_stages(l);
@@ -293,7 +292,6 @@ class Layouts {
     if (best_.size() > static_cast<std::size_t>(choice_.top)) best_.pop_back();
   }
 
-  const Scenario& question_;
   const PlanChoice& choice_;
   const TrainingQuestion& training_;
   const GpuStock& stock_;
@@ -337,6 +335,7 @@ RunSearch search(Runner& runner, const Scenario& question, Desk& desk) {
   const std::vector<RunLaunch> launches = run_launches(runner.bundle(), stack_of(*q.training).name);
   RunSearch out;
   std::vector<RatedRun> all;  // the best so far
+  QuestionKeys keys(question);
   for (const std::string& text : q.choice.gpu) {
     GpuStock stock = GpuStock::parse(text);
     RunPlan any{stock, {}};
@@ -344,7 +343,7 @@ RunSearch search(Runner& runner, const Scenario& question, Desk& desk) {
     if (stock.gpu.find('/') == std::string::npos) stock.gpu = run->gpu().id;
     Layouts layouts(question, stock, *run, launches, out);
     for (const std::int64_t gpus : gpu_counts(q, stock)) {
-      std::vector<RatedRun> best = layouts.best(gpus, all, desk);
+      std::vector<RatedRun> best = layouts.best(gpus, all, desk, keys);
       if (desk.stopped() && best.empty()) return out;
       if (best.empty()) continue;
       all.insert(all.end(), best.begin(), best.end());

@@ -67,12 +67,12 @@ void add_files(const nlohmann::ordered_json& value, std::string& key) {
 
 }  // namespace
 
-std::string result_key(std::string_view what, const Scenario& scenario) {
+std::string canonical_text(const Scenario& scenario) {
   Scenario s = scenario;
   s.name = Scenario().name;
   s.question.clear();
   const nlohmann::ordered_json document = to_json(s);
-  std::string key = fmt::format("{}\n{}", what, document.dump());
+  std::string key = document.dump();
   add_files(document, key);
   return key;
 }

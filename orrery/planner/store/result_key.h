@@ -1,4 +1,4 @@
-// Keys of results: everything that a result depends on beside the catalog and the program.
+// Texts of which keys of results are made: everything that a result depends on beside the catalog and the program.
 //
 // The canonical scenario is its document after all defaults (to_json), which reads back as the same
 // question, without its name and sentence. Where a value names a file, such as a trace or a model's
@@ -6,18 +6,16 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "orrery/base/bundle.h"
 #include "orrery/scenario/question/scenario.h"
 
 namespace orrery {
 
-// `what` tells results of different kinds of one scenario from each other: "service, seed 3". The
-// numbers of a question are exact in its document.
-std::string result_key(std::string_view what, const Scenario& scenario);
+// The numbers of a question are exact in it.
+std::string canonical_text(const Scenario& scenario);
 
-// A number, to be part of `what`: no other one has the same text.
+// A number, to be part of a key: no other one has the same text.
 std::string exact_number(double x);
 
 // The digest of all facts, with those that are laid over the bundled ones.

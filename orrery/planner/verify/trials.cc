@@ -29,14 +29,6 @@ bool grows(const Point& p) {
   return q4 > kFew && q4 > kHalf * q2 && q3 > kHalf * q2;
 }
 
-std::string trial_key(const Scenario& s, const RunOptions& options) {
-  const auto& service = s.as<ServiceQuestion>();
-  return result_key(fmt::format("service, rate {}, time scale {}, deviations {}, intervals {}",
-                                exact_number(service.rate), exact_number(service.time_scale),
-                                exact_number(options.deviations), options.intervals),
-                    s);
-}
-
 }  // namespace
 
 std::int64_t Trials::requests_at(double rate) const {
@@ -56,6 +48,17 @@ Scenario Trials::at(const FleetPlan& fleet, double rate) const {
     service.time_scale *= load_.rate / rate;
   }
   return s;
+}
+
+std::string Trials::key(const FleetPlan& fleet, const Scenario& service,
+                        const RunOptions& options) {
+  const auto& q = service.as<ServiceQuestion>();
+  return keys_.key(
+      fmt::format("service, {}, rate {}, time scale {}, requests {}, seed {}, "
+                  "deviations {}, intervals {}",
+                  fleet.name(), exact_number(q.rate), exact_number(q.time_scale), q.sent(), q.seed,
+                  exact_number(options.deviations), options.intervals),
+      fleet.engine.gpu.gpu);
 }
 
 double Trials::deviations() const {
@@ -89,7 +92,7 @@ Point Trials::again(const FleetPlan& fleet, double rate, std::int64_t seed, doub
   options.intervals = intervals;
   options.deviations = deviations;
   ++simulations_;
-  return desk_.point([&] { return trial_key(s, options); },
+  return desk_.point([&] { return key(fleet, s, options); },
                      [&] { return runner_.run(s, options).points.front(); });
 }
 

@@ -13,6 +13,7 @@
 #include "orrery/planner/bound/planned_load.h"
 #include "orrery/planner/crew/desk.h"
 #include "orrery/planner/space/fleet_plan.h"
+#include "orrery/planner/space/question_keys.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
@@ -21,7 +22,7 @@ class Trials {
  public:
   // Borrows everything. REQUIRES a PlanQuestion.
   Trials(Runner& runner, const Scenario& question, const PlannedLoad& load, Desk& desk)
-      : runner_(runner), question_(question), load_(load), desk_(desk) {}
+      : runner_(runner), question_(question), load_(load), desk_(desk), keys_(question) {}
   // Trials of the same question that remember and count by themselves.
   Trials apart() const { return {runner_, question_, load_, desk_}; }
   Desk& desk() const { return desk_; }
@@ -52,11 +53,13 @@ class Trials {
   // Requests of a trial at a rate: those of the question, but at least a minute's.
   std::int64_t requests_at(double rate) const;
   Scenario at(const FleetPlan& fleet, double rate) const;
+  std::string key(const FleetPlan& fleet, const Scenario& service, const RunOptions& options);
 
   Runner& runner_;
   const Scenario& question_;
   const PlannedLoad& load_;
   Desk& desk_;
+  QuestionKeys keys_;
   std::map<std::pair<std::string, double>, Tried> known_;  // by fleet and rate
   std::int64_t simulations_ = 0;
 };
