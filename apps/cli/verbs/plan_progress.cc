@@ -31,7 +31,8 @@ std::size_t columns_of_messages() {
 PlanProgress::PlanProgress()
     : terminal_(isatty(STDERR_FILENO) != 0), began_(Clock::now()), last_(began_) {
   interrupted = 0;
-  std::signal(SIGINT, interrupt);
+  // A program in the background of a shell script ignores Ctrl-C, and goes on doing so.
+  if (std::signal(SIGINT, interrupt) == SIG_IGN) std::signal(SIGINT, SIG_IGN);
 }
 
 PlanProgress::~PlanProgress() {

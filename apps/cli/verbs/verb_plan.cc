@@ -53,8 +53,12 @@ constexpr int kStopped = 130;  // exit code: ended by Ctrl-C, with the best so f
 std::unique_ptr<ResultStore> opened_store(const std::string& path, const Runner& runner) {
   if (path.empty() || launched_rank() > 0) return nullptr;
   const std::string version = fmt::format("{} {}", version_text(), build_identity());
-  return std::make_unique<ResultStore>(
-      path, ResultStore::Scope{version, catalog_digest(runner.bundle())});
+  const ResultStore::Scope scope{version, catalog_digest(runner.bundle())};
+  try {
+    return std::make_unique<ResultStore>(path, scope);
+  } catch (const InputError& e) {
+    throw InputError(fmt::format("--resume: {}", e.what()));
+  }
 }
 
 }  // namespace
@@ -70,8 +74,11 @@ void add_plan(CLI::App& program, Context& context) {
       "    --slo ttft:1s,tpot:40ms --engines vllm,sglang --formats checkpoint,fp8\n"
       "  orrery plan -m llama-3.1-8b --gpu l40s --gpus 8 --objective throughput --slo tpot:50ms\n"
       "  orrery plan -m llama-3-70b --train --tokens 2T --by 60d --gpu h100-sxm,h200-sxm:4096 \\\n"
-      "    --stack megatron --global-batch 2048 --seq 8192 --objective cost --out plan\n\n"
-      "{}",
+      "    --stack megatron --global-batch 2048 --seq 8192 --objective cost --out plan\n"
+      "  mpirun -n 16 orrery plan ... --resume results.db   (on many cores or machines;\n"
+      "    `orrery --version` says whether MPI is built in)\n\n"
+      "{}\n"
+      "Ctrl-C ends with the best plan so far, marked incomplete: exit code 130.",
       kDefinitions));
   struct Verb {
     explicit Verb(CLI::App& a) : flags(a, ScenarioFlags::Of::kPlan) {
@@ -127,7 +134,7 @@ void add_plan(CLI::App& program, Context& context) {
     if (answer.complete == false) context.exit_code = kStopped;
     if (store && !store->failure().empty()) {
       fmt::print(stderr,
-                 "orrery: --resume {}; the answer is whole, and the results from then on are not "
+                 "orrery: --resume: {}; the answer is whole, and the results from then on are not "
                  "kept\n",
                  store->failure());
       context.exit_code = 1;
