@@ -9,8 +9,8 @@ namespace orrery::cli {
 // built; "(unknown commit)" where it was not built from a git checkout.
 const char* version_text();
 
-// What the linker made of this program's code, in hexadecimal: another program has another one, even
-// if it is of the same commit. Empty: the linker left none.
+// The build id that the linker computes from the program's code, in hexadecimal. Programs of one
+// commit have different ones where their code differs. Empty: the linker left none.
 std::string build_identity();
 
 }  // namespace orrery::cli

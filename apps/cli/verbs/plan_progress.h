@@ -30,8 +30,8 @@ class PlanProgress : public SearchWatcher {
   Clock::time_point began_, last_;
 };
 
-// The line in at most `columns`: "fleets [####----] 12/40, 8 left, 35/s, best 4 x (...)". `seconds`:
-// since the search began.
+// The line in at most `columns`: "fleets [####----] 12/40, 8 left, 35 results/s, best 4 x (...)".
+// `seconds`: since the search began.
 std::string progress_line(const SearchState& state, double seconds, std::size_t columns);
 
 }  // namespace orrery::cli

@@ -37,8 +37,8 @@ struct Plans {
 // no engine can serve, or no fleet keeps the limits; the message counts the reasons and names the
 // plan that comes closest (closest.h).
 //
-// Where the desk's watcher stops the search, the plans are the best so far, and the answer is marked
-// as not complete. Stopped: there is none yet. Dismissed: this is not the rank that answers.
+// Where the desk's watcher stops the search, the plans are the best so far, and the answer is
+// marked as not complete. Stopped: there is none yet. Dismissed: this is not the rank that answers.
 Plans find_plans(Runner& runner, const Scenario& question, Desk& desk);
 Plans find_plans(Runner& runner, const Scenario& question);
 // The answer alone, as Runner::set_planner takes it.

@@ -1,8 +1,8 @@
-// What a search works with beside its question: results that are known already, other ranks that
-// compute some, and somebody who looks on.
+// The desk of a search has what it works with beside its question: results that are known already,
+// other ranks that compute some, and somebody who looks on.
 //
-// A search asks the desk for each result, by a key (store/result_key.h) and a function that computes
-// it. Where the value comes from changes nothing: the answer has the same bytes with and without a
+// A search asks the desk for each result, by a key (store/result_key.h) and a function that
+// computes it. Where the value comes from changes nothing: the answer has the same bytes with and without a
 // store, on any number of ranks.
 #pragma once
 
@@ -52,7 +52,7 @@ class Desk : private Dealer::Results {
   void reach(std::size_t task);
   // The value that candidates must beat, for tasks that are dealt from now on.
   void hint(double value);
-  // What the watcher sees.
+  // Tells the watcher how many candidates are left, and the best plan so far.
   void tell(std::int64_t survivors, const std::string& best);
 
   // A search begins, on all ranks.

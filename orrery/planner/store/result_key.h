@@ -1,4 +1,5 @@
-// Texts of which keys of results are made: everything that a result depends on beside the catalog and the program.
+// Texts of which keys of results are made: everything that a result depends on beside the catalog
+// and the program.
 //
 // The canonical scenario is its document after all defaults (to_json), which reads back as the same
 // question, without its name and sentence. Where a value names a file, such as a trace or a model's

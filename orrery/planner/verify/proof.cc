@@ -56,8 +56,8 @@ Proof settled(const Scenario& question, const Raced& raced, Trials& trials) {
   }
 }
 
-// What one rank does at once of the proof of a settled plan, the longest first: the search for its
-// headroom, or a simulation.
+// The parts of the proof of a settled plan, each the task of a rank, the longest first: the search
+// for its headroom, and single simulations.
 constexpr std::size_t kHeadroom = 0, kFigures = 1, kFirstLevel = 2;
 constexpr std::size_t kTasks = kFirstLevel + kLevels;
 

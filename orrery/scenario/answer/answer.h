@@ -178,7 +178,8 @@ struct Answer {
   nlohmann::ordered_json resolved;  // the whole configuration after defaults
   std::vector<Point> points;
   std::optional<Optimum> optimum;  // of an objective that some point has a value for
-  // Of plans: whether all candidates were looked at. False: the search was stopped.
+  // Whether all candidates for a plan were looked at; false: the search was stopped. Only plans
+  // have it.
   std::optional<bool> complete;
 };
 
