@@ -3,9 +3,9 @@
 // A search is the same on every rank. Where it comes to a stage whose results can be computed in
 // any order, rank 0 deals out its tasks in their order: a thread answers the other ranks, while
 // rank 0 goes through the stage in its own order and works at the tasks that it reaches, or at the
-// next ones while another rank still works at one of them. A task asks for results by their keys; each
-// one that is computed goes to rank 0 at once. When rank 0 is through, the others get all results
-// of the stage, and go through it in the same order without computing anything. The answer
+// next ones while another rank still works at one of them. A task asks for results by their keys;
+// each one that is computed goes to rank 0 at once. When rank 0 is through, the others get all
+// results of the stage, and go through it in the same order without computing anything. The answer
 // therefore depends on neither the number of ranks nor their speed: the ranks only decide who
 // computes a result, and when.
 //

@@ -2,8 +2,8 @@
 // other ranks that compute some, and somebody who looks on.
 //
 // A search asks the desk for each result, by a key (store/result_key.h) and a function that
-// computes it. Where the value comes from changes nothing: the answer has the same bytes with and without a
-// store, on any number of ranks.
+// computes it. Where the value comes from changes nothing: the answer has the same bytes with and
+// without a store, on any number of ranks.
 #pragma once
 
 #include <cstdint>
