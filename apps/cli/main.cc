@@ -41,7 +41,7 @@ int run(int argc, char** argv) {
   program.set_version_flag("--version",
                            fmt::format("{}\nmany machines (mpirun): {}", version_text(),
                                        mpi.empty() ? "not built in" : mpi),
-                           "prints the version, the commit of the source, and the MPI library");
+                           "prints the version and the commit of the source");
   program.require_subcommand(1);
   program.footer(
       fmt::format("Examples:\n"
