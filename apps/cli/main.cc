@@ -2,6 +2,8 @@
 // orrery/base/error.h.
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -10,6 +12,7 @@
 #include "apps/cli/verbs/verbs.h"
 #include "apps/cli/version.h"
 #include "orrery/base/error.h"
+#include "orrery/planner/crew/mpi_ranks.h"
 
 namespace orrery::cli {
 
@@ -34,7 +37,10 @@ int run(int argc, char** argv) {
       "orrery");
   program.formatter(std::make_shared<HelpFormatter>());
   program.set_help_flag("-h,--help", "prints this help");
-  program.set_version_flag("--version", version_text(),
+  const std::string mpi = orrery::mpi_library();
+  program.set_version_flag("--version",
+                           fmt::format("{}\nmany machines (mpirun): {}", version_text(),
+                                       mpi.empty() ? "not built in" : mpi),
                            "prints the version and the commit of the source");
   program.require_subcommand(1);
   program.footer(
@@ -70,6 +76,9 @@ int run(int argc, char** argv) {
     fmt::print(stderr, "orrery: {}\n", wrong);
     return 2;
   }
+  // One process answers; the others of an MPI job help with plans.
+  const bool plans = std::find(arguments.begin(), arguments.end(), "plan") != arguments.end();
+  if (orrery::launched_rank() > 0 && !plans) return 0;
   try {
     std::reverse(arguments.begin(), arguments.end());  // the parser takes the last first
     program.parse(arguments);
@@ -82,9 +91,29 @@ int run(int argc, char** argv) {
   return context.exit_code;
 }
 
+// Another process of an MPI job says nothing but that it has failed by itself: what it could say of
+// the question the first one says, too.
+int help(int argc, char** argv) {
+  const int messages = dup(STDERR_FILENO);
+  if (std::freopen("/dev/null", "w", stdout) == nullptr ||
+      std::freopen("/dev/null", "w", stderr) == nullptr)
+    return 1;
+  try {
+    run(argc, argv);
+  } catch (const orrery::InputError&) {
+  } catch (const orrery::Infeasible&) {
+  } catch (const orrery::NoData&) {
+  } catch (const std::exception& e) {
+    dprintf(messages, "orrery: rank %d: %s\n", orrery::launched_rank(), e.what());
+    orrery::abort_mpi(1);
+  }
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (orrery::launched_rank() > 0) return help(argc, argv);
   try {
     return run(argc, argv);
   } catch (const orrery::InputError& e) {

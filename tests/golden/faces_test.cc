@@ -105,7 +105,9 @@ TEST(Faces, FlagsWinOverSetOverFile) {
 
 TEST(Faces, VersionNamesTheCommit) {
   EXPECT_THAT(run_program("--version").out,
-              testing::MatchesRegex("orrery 0\\.1\\.0 \\(([0-9a-f]+|unknown commit)\\)\n"));
+              testing::MatchesRegex("orrery 0\\.1\\.0 \\(([0-9a-f]+|unknown commit)\\)\nmany "
+                                    "machines \\(mpirun\\): (Open MPI [0-9.]+|not "
+                                    "built in)\n"));
 }
 
 TEST(Faces, ListsAndFactsInEveryForm) {

@@ -7,12 +7,18 @@
 #include "apps/cli/flags/scenario_flags.h"
 #include "apps/cli/output/output.h"
 #include "apps/cli/output/output_plan.h"
+#include "apps/cli/verbs/plan_progress.h"
 #include "apps/cli/verbs/verbs.h"
+#include "apps/cli/version.h"
 #include "orrery/base/error.h"
 #include "orrery/planner/answer/planner.h"
 #include "orrery/planner/answer/run_planner.h"
+#include "orrery/planner/crew/desk.h"
+#include "orrery/planner/crew/mpi_ranks.h"
 #include "orrery/planner/emit/plan_files.h"
 #include "orrery/planner/emit/run_files.h"
+#include "orrery/planner/store/result_key.h"
+#include "orrery/planner/store/result_store.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery::cli {
@@ -42,6 +48,19 @@ void write_plans(Runner& runner, const ScenarioSweep& asked, const Found& found,
   write_file((folder / "plan.md").string(), markdown(answer, false), "--out");
 }
 
+constexpr int kStopped = 130;  // exit code: ended by Ctrl-C, with the best so far or nothing
+
+std::unique_ptr<ResultStore> opened_store(const std::string& path, const Runner& runner) {
+  if (path.empty() || launched_rank() > 0) return nullptr;
+  const std::string version = fmt::format("{} {}", version_text(), build_identity());
+  const ResultStore::Scope scope{version, catalog_digest(runner.bundle())};
+  try {
+    return std::make_unique<ResultStore>(path, scope);
+  } catch (const InputError& e) {
+    throw InputError(fmt::format("--resume: {}", e.what()));
+  }
+}
+
 }  // namespace
 
 void add_plan(CLI::App& program, Context& context) {
@@ -55,8 +74,11 @@ void add_plan(CLI::App& program, Context& context) {
       "    --slo ttft:1s,tpot:40ms --engines vllm,sglang --formats checkpoint,fp8\n"
       "  orrery plan -m llama-3.1-8b --gpu l40s --gpus 8 --objective throughput --slo tpot:50ms\n"
       "  orrery plan -m llama-3-70b --train --tokens 2T --by 60d --gpu h100-sxm,h200-sxm:4096 \\\n"
-      "    --stack megatron --global-batch 2048 --seq 8192 --objective cost --out plan\n\n"
-      "{}",
+      "    --stack megatron --global-batch 2048 --seq 8192 --objective cost --out plan\n"
+      "  mpirun -n 16 orrery plan ... --resume results.db   (on many cores or machines;\n"
+      "    `orrery --version` says whether MPI is built in)\n\n"
+      "{}\n"
+      "Ctrl-C ends with the best plan so far, marked incomplete: exit code 130.",
       kDefinitions));
   struct Verb {
     explicit Verb(CLI::App& a) : flags(a, ScenarioFlags::Of::kPlan) {
@@ -64,7 +86,7 @@ void add_plan(CLI::App& program, Context& context) {
     }
     ScenarioFlags flags;
     OutputOptions output;
-    std::string folder;
+    std::string folder, store;
   };
   auto verb = std::make_shared<Verb>(*app);
   app->add_option(
@@ -73,19 +95,50 @@ void add_plan(CLI::App& program, Context& context) {
          "runs configurations of the stack")
       ->group("output")
       ->type_name("DIR");
+  app->add_option("--resume", verb->store,
+                  "keep every result there (an SQLite file), and take those that it has: a search "
+                  "that was ended goes on, and searches share results")
+      ->group("output")
+      ->type_name("FILE");
   app->callback([verb, &context] {
+    const std::unique_ptr<Ranks> ranks = join_mpi();
     const ScenarioSweep asked = verb->flags.scenario();
     Runner runner(context.bundle());
+    const auto store = opened_store(verb->store, runner);
+    PlanProgress progress;
+    Desk desk({store.get(), &progress, ranks.get()});
     Found found;
-    runner.set_planner([&found](Runner& by, const Scenario& question) {
-      if (question.as<PlanQuestion>().training) {
-        found.runs.push_back(find_run_plans(by, question));
-        return found.runs.back().answer;
+    runner.set_planner([&](Runner& by, const Scenario& question) {
+      try {
+        if (question.as<PlanQuestion>().training) {
+          found.runs.push_back(find_run_plans(by, question, desk));
+          return found.runs.back().answer;
+        }
+        found.services.push_back(find_plans(by, question, desk));
+        return found.services.back().answer;
+      } catch (const Dismissed&) {
+        return Answer();
       }
-      found.services.push_back(find_plans(by, question));
-      return found.services.back().answer;
     });
-    const Answer answer = runner.run(asked);
+    Answer answer;
+    try {
+      answer = runner.run(asked);
+    } catch (const Stopped& e) {
+      progress.clear();
+      fmt::print(stderr, "orrery: {}\n", e.what());
+      context.exit_code = kStopped;
+      return;
+    }
+    if (ranks && ranks->rank() > 0) return;  // rank 0 answers
+    progress.clear();
+    if (answer.complete == false) context.exit_code = kStopped;
+    if (store && !store->failure().empty()) {
+      fmt::print(stderr,
+                 "orrery: --resume: {}; the answer is whole, and the results from then on are not "
+                 "kept\n",
+                 store->failure());
+      context.exit_code = 1;
+    }
     if (!verb->folder.empty()) write_plans(runner, asked, found, verb->folder);
     if (verb->output.format != Format::kTable || !verb->output.html.empty())
       return print({&answer, 1}, verb->output);

@@ -47,13 +47,14 @@ std::string lack(const PlanChoice& choice, const FleetPlan& fleet, double hour) 
 }
 
 // The best plan if GPUs and money were no limit; empty: there is none either.
-std::string beyond_stock(Runner& runner, const Scenario& question, const PlannedLoad& load) {
+std::string beyond_stock(Runner& runner, const Scenario& question, const PlannedLoad& load,
+                         Desk& desk) {
   const PlanChoice& choice = question.as<PlanQuestion>().choice;
   if (choice.objective == PlanObjective::kThroughput) return "";
   const Scenario free = without_stock(question);
-  const FirstStage first = first_stage(runner, free, load);
+  const FirstStage first = first_stage(runner, free, load, desk);
   if (first.options.empty()) return "";
-  Trials trials(runner, free, load);
+  Trials trials(runner, free, load, desk);
   const RaceResult raced = race(free, load, first, trials);
   if (raced.best.empty()) return "";
   const FleetPlan& fleet = raced.best.front().fleet;
@@ -76,14 +77,15 @@ double alone(const ServiceQuestion::Slo& slo, const EngineBound& bound) {
   return out;
 }
 
-std::string beyond_limits(Runner& runner, const Scenario& question, const PlannedLoad& load) {
+std::string beyond_limits(Runner& runner, const Scenario& question, const PlannedLoad& load,
+                          Desk& desk) {
   const PlanQuestion& q = question.as<PlanQuestion>();
-  FirstStage first = first_stage(runner, without_limits(question), load);
+  FirstStage first = first_stage(runner, without_limits(question), load, desk);
   std::stable_sort(first.options.begin(), first.options.end(),
                    [&](const RatedOption& a, const RatedOption& b) {
                      return alone(q.service.slo, a.bound) < alone(q.service.slo, b.bound);
                    });
-  Trials trials(runner, question, load);
+  Trials trials(runner, question, load, desk);
   std::optional<NearestLimit> best;
   FleetPlan fleet;
   for (const RatedOption& o : first.options) {
@@ -127,9 +129,10 @@ std::optional<NearestLimit> nearest_limit(const ServiceQuestion::Slo& slo, const
   return out;
 }
 
-std::string closest_plan(Runner& runner, const Scenario& question, const PlannedLoad& load) {
-  std::string out = beyond_stock(runner, question, load);
-  return out.empty() ? beyond_limits(runner, question, load) : out;
+std::string closest_plan(Runner& runner, const Scenario& question, const PlannedLoad& load,
+                         Desk& desk) {
+  std::string out = beyond_stock(runner, question, load, desk);
+  return out.empty() ? beyond_limits(runner, question, load, desk) : out;
 }
 
 }  // namespace orrery

@@ -40,8 +40,9 @@ Scenario asked(Scenario s) {
 
 // Throws with the reasons why nothing serves, and with the plan that comes closest.
 [[noreturn]] void refuse(Runner& runner, const Scenario& question, const PlannedLoad& load,
-                         const std::string& why) {
-  const std::string closest = closest_plan(runner, question, load);
+                         Desk& desk, const std::string& why) {
+  desk.answer_alone();
+  const std::string closest = closest_plan(runner, question, load, desk);
   throw Infeasible(closest.empty() ? why : fmt::format("{}; {}", why, closest));
 }
 
@@ -72,9 +73,9 @@ Point point_of(const Proof& proof, const Scenario& question) {
     p.at["decode_dp"] = f.decode->dp, p.at["decode_ep"] = f.decode->ep;
   }
   p.at["rate"] = proof.raced.rate;
-  std::vector<Metric> metrics = {exact_metric("chance", "%", 100 * proof.chance),
-                                 exact_metric("headroom", "%", proof.headroom)};
-  p.metrics.insert(p.metrics.begin(), metrics.begin(), metrics.end());
+  const std::vector<Metric> metrics = {exact_metric("chance", "%", 100 * proof.chance),
+                                       exact_metric("headroom", "%", proof.headroom)};
+  if (!proof.brief) p.metrics.insert(p.metrics.begin(), metrics.begin(), metrics.end());
   std::vector<std::string> notes = {"plan: " + f.name()};
   const auto& service = question.as<PlanQuestion>().service;
   if (const auto limit = nearest_limit(service.slo, p))
@@ -93,30 +94,44 @@ void order(std::vector<Proof>& plans, PlanObjective objective) {
   });
 }
 
+// The last note: what was looked at, and what became of it.
+std::string account(const RaceResult& raced, const Trials& trials, bool complete) {
+  const std::string left = raced.left.empty() ? "" : ", not shown " + counted(raced.left);
+  if (complete)
+    return fmt::format("complete: {} fleets{}; {} simulations", raced.fleets, left,
+                       trials.simulations());
+  return fmt::format("incomplete, because the search was stopped: {} of {} fleets{}",
+                     raced.looked_at, raced.fleets, left);
+}
+
 }  // namespace
 
-Plans find_plans(Runner& runner, const Scenario& scenario) {
+Plans find_plans(Runner& runner, const Scenario& question) {
+  Desk alone;
+  return find_plans(runner, question, alone);
+}
+
+Plans find_plans(Runner& runner, const Scenario& scenario, Desk& desk) {
+  desk.begin();
   const Scenario question = asked(scenario);
   const PlanQuestion& q = question.as<PlanQuestion>();
   std::vector<std::string> notes;
   const PlannedLoad load = planned_load(q.service, notes);
   if (load.rate <= 0 && q.choice.objective != PlanObjective::kThroughput)
     throw InputError("plan: all requests of the load come at once; a plan needs a rate");
-  const FirstStage first = first_stage(runner, question, load);
+  const FirstStage first = first_stage(runner, question, load, desk);
   if (first.options.empty())
     refuse(
-        runner, question, load,
+        runner, question, load, desk,
         fmt::format("none of {} engines can serve: {}", first.considered, counted(first.rejected)));
-  Trials trials(runner, question, load);
+  Trials trials(runner, question, load, desk);
   const RaceResult raced = race(question, load, first, trials);
-  std::vector<Proof> plans;
-  for (const Raced& r : raced.best) {
-    Proof proof = prove(question, r, trials);
-    if (proof.kept) plans.push_back(std::move(proof));
-  }
+  std::vector<Proof> plans = prove_all(question, raced.best, trials);
+  if (plans.empty() && desk.stopped()) throw Stopped();
   if (plans.empty())
-    refuse(runner, question, load,
+    refuse(runner, question, load, desk,
            fmt::format("no fleet keeps the limits: {}", counted(raced.left)));
+  desk.answer_alone();
   order(plans, q.choice.objective);
   Plans out;
   Answer& answer = out.answer;
@@ -134,9 +149,8 @@ Plans find_plans(Runner& runner, const Scenario& scenario) {
   if (!first.rejected.empty())
     told.push_back(
         fmt::format("of {} engines cannot serve: {}", first.considered, counted(first.rejected)));
-  told.push_back(fmt::format("complete: {} fleets{}{}; {} simulations", raced.fleets,
-                             raced.left.empty() ? "" : ", not shown ", counted(raced.left),
-                             trials.simulations()));
+  answer.complete = !desk.stopped();
+  told.push_back(account(raced, trials, *answer.complete));
   return out;
 }
 

@@ -1,5 +1,7 @@
 // The planner: the deployment that serves a load best within its limits.
 //
+//   store    results of earlier searches
+//   crew     other ranks that compute some of the results, and who looks on
 //   space    engines that could be chosen
 //   bound    what one of them can do at most, in closed form
 //   search   the first stage: all of them, with their bounds
@@ -14,6 +16,7 @@
 
 #include <vector>
 
+#include "orrery/planner/crew/desk.h"
 #include "orrery/planner/space/fleet_plan.h"
 #include "orrery/scenario/answer/answer.h"
 #include "orrery/scenario/runner/runner.h"
@@ -33,6 +36,10 @@ struct Plans {
 // InputError: no limit in `slo`, a load without a rate, or a price that is not known. Infeasible:
 // no engine can serve, or no fleet keeps the limits; the message counts the reasons and names the
 // plan that comes closest (closest.h).
+//
+// Where the desk's watcher stops the search, the plans are the best so far, and the answer is
+// marked as not complete. Stopped: there is none yet. Dismissed: this is not the rank that answers.
+Plans find_plans(Runner& runner, const Scenario& question, Desk& desk);
 Plans find_plans(Runner& runner, const Scenario& question);
 // The answer alone, as Runner::set_planner takes it.
 Answer make_plans(Runner& runner, const Scenario& question);

@@ -8,6 +8,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/planner/search/run_search.h"
+#include "orrery/planner/space/question_keys.h"
 #include "orrery/scenario/document/scenario_keys.h"
 
 namespace orrery {
@@ -148,10 +149,29 @@ std::string binding(const Point& p) {
   return out;
 }
 
-Point answered(Runner& runner, const Scenario& question, const RatedRun& rated) {
-  RunOptions options;
-  options.breakdown = false;
-  Point p = runner.run(rated.plan.asked(question), options).points.at(0);
+// The plans of runs are asked in full, each a task of the ranks.
+class Answers {
+ public:
+  Answers(Runner& runner, const Scenario& question, Desk& desk)
+      : runner_(runner), question_(question), desk_(desk), keys_(question) {}
+
+  Point of(const RatedRun& rated) {
+    RunOptions options;
+    options.breakdown = false;
+    return desk_.point(
+        [&] { return keys_.key("run, " + rated.plan.name(), rated.plan.gpu.gpu); },
+        [&] { return runner_.run(rated.plan.asked(question_), options).points.at(0); });
+  }
+
+ private:
+  Runner& runner_;
+  const Scenario& question_;
+  Desk& desk_;
+  QuestionKeys keys_;
+};
+
+Point answered(Answers& answers, const Scenario& question, const RatedRun& rated) {
+  Point p = answers.of(rated);
   const RunLayout& l = rated.plan.layout;
   p.at = {{"model", p.at.at("model")},
           {"gpu", rated.plan.gpu.gpu},
@@ -176,35 +196,63 @@ Point answered(Runner& runner, const Scenario& question, const RatedRun& rated) 
 
 }  // namespace
 
-RunPlans find_run_plans(Runner& runner, const Scenario& scenario) {
+RunPlans find_run_plans(Runner& runner, const Scenario& question) {
+  Desk alone;
+  return find_run_plans(runner, question, alone);
+}
+
+RunPlans find_run_plans(Runner& runner, const Scenario& scenario, Desk& desk) {
+  desk.begin();
   RunPlans out;
   out.question = with_defaults(scenario);
   const PlanChoice& choice = out.question.as<PlanQuestion>().choice;
-  const RunSearch search = search_runs(runner, out.question);
+  const RunSearch search = search_runs(runner, out.question, desk);
   const std::vector<RatedRun> ranked = chosen(choice, search);
-  if (ranked.empty()) refuse(choice, search);
+  if (desk.stopped()) desk.finish();
+  if (ranked.empty() && desk.stopped()) throw Stopped();
+  if (ranked.empty()) {
+    desk.answer_alone();
+    refuse(choice, search);
+  }
   out.answer.scenario = out.question.name;
   out.answer.resolved = to_json(out.question);
   std::vector<std::string> further;  // the best of other numbers of GPUs
   const bool all = choice.objective == PlanObjective::kPareto;
   double most = 0;     // chance to end in time
   std::string reason;  // why a plan that fits the GPUs does not fit their hosts
-  for (const RatedRun& r : ranked) {
-    if (!all && out.plans.size() == static_cast<std::size_t>(choice.top)) break;
-    Point p = answered(runner, out.question, r);
+  Answers answers(runner, out.question, desk);
+  const std::size_t shown = all ? ranked.size() : static_cast<std::size_t>(choice.top);
+  const auto look_at = [&](const RatedRun& r) {
+    Point p = answered(answers, out.question, r);
     if (!p.feasibility.fits) {
       reason = p.feasibility.reason;
-      continue;
+      return;
     }
     if (const Metric* chance = p.find("in_time"); chance != nullptr) {
       most = std::max(most, chance->value);
-      if (chance->value < choice.confidence && choice.confidence > 50) continue;
+      if (chance->value < choice.confidence && choice.confidence > 50) return;
     }
     if (!out.plans.empty() && !all)
       p.notes.insert(p.notes.begin() + 1, compared_runs(choice.objective, ranked.front(), r));
     out.plans.push_back(r.plan);
     out.answer.points.push_back(std::move(p));
-  }
+  };
+  desk.together(
+      "plans", std::min(shown, ranked.size()),
+      [&](std::size_t i, double) { answers.of(ranked[i]); },
+      [&] {
+        for (std::size_t i = 0; i < ranked.size() && out.plans.size() < shown; ++i) {
+          if (desk.stopped() && !out.plans.empty()) break;
+          try {
+            if (i < shown) desk.reach(i);
+            look_at(ranked[i]);
+          } catch (const Stopped&) {
+            desk.finish();
+            if (out.plans.empty()) look_at(ranked[i]);
+          }
+        }
+      });
+  desk.answer_alone();
   if (out.plans.empty() && !reason.empty())
     throw Infeasible(fmt::format("no plan fits its nodes: {}", reason));
   if (out.plans.empty())
@@ -224,8 +272,11 @@ RunPlans find_run_plans(Runner& runner, const Scenario& scenario) {
       better(objective, *search.unlimited, ranked.front()))
     notes.push_back(fmt::format("plan.by or plan.budget binds; without them the best would be {}",
                                 told(*search.unlimited)));
-  notes.push_back(fmt::format("complete: {} layouts, {} evaluated; not: {}", search.layouts,
-                              search.evaluated, counted_layouts(search)));
+  out.answer.complete = !desk.stopped();
+  notes.push_back(
+      fmt::format("{}: {} layouts, {} evaluated; not: {}",
+                  *out.answer.complete ? "complete" : "incomplete, because the search was stopped",
+                  search.layouts, search.evaluated, counted_layouts(search)));
   for (const auto& [reason, n] : search.rejected) out.rejected.emplace_back(reason, n.layouts);
   return out;
 }

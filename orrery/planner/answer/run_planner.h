@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "orrery/planner/crew/desk.h"
 #include "orrery/planner/space/run_plan.h"
 #include "orrery/scenario/answer/answer.h"
 #include "orrery/scenario/runner/runner.h"
@@ -25,6 +26,8 @@ struct RunPlans {
 // InputError: no length of the run, no global batch, no price that a limit or the objective needs.
 // Infeasible: no layout fits, or none keeps plan.by and plan.budget; the message has the closest
 // one and what is missing.
+// With a desk as find_plans() (planner.h).
+RunPlans find_run_plans(Runner& runner, const Scenario& question, Desk& desk);
 RunPlans find_run_plans(Runner& runner, const Scenario& question);
 
 }  // namespace orrery

@@ -1,30 +1,77 @@
 #include "orrery/planner/search/first_stage.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 #include <cmath>
 
+#include "orrery/planner/space/question_keys.h"
 #include "orrery/planner/space/space.h"
+#include "orrery/planner/store/result_key.h"
+#include "orrery/planner/store/value_bytes.h"
 
 namespace orrery {
 namespace {
 
 constexpr double kHoursOfMonth = 730;
 constexpr std::int64_t kNoLimit = 100'000;  // engines
+constexpr std::size_t kOfTask = 4;          // engines that a rank bounds at once
+
+// Beside the engine and the question, what engine_bound() reads of the load.
+std::string bound_of(const EngineOption& option, const PlannedLoad& load) {
+  return fmt::format("bound, {}, {} {} {} {}", option.name(), exact_number(load.isl),
+                     exact_number(load.osl), load.equal, load.shares_prompts);
+}
+
+EngineBound known_bound(Desk& desk, QuestionKeys& keys, Runner& runner, const Scenario& question,
+                        const EngineOption& option, const PlannedLoad& load) {
+  EngineBound out;
+  const auto numbers = [&out] {
+    return std::array{&out.prefill, &out.decode, &out.likely, &out.hour, &out.ttft, &out.tpot};
+  };
+  const std::string value =
+      desk.value([&] { return keys.key(bound_of(option, load), option.gpu.gpu); },
+                 [&] {
+                   out = engine_bound(runner, question, option, load);
+                   ValueWriter bytes;
+                   bytes.text(out.misfit);
+                   for (const double* x : numbers()) bytes.real(*x);
+                   return bytes.take();
+                 });
+  ValueReader in(value);
+  out.misfit = in.text();
+  for (double* x : numbers()) *x = in.real();
+  return out;
+}
 
 }  // namespace
 
-FirstStage first_stage(Runner& runner, const Scenario& question, const PlannedLoad& load) {
+FirstStage first_stage(Runner& runner, const Scenario& question, const PlannedLoad& load,
+                       Desk& desk) {
   FirstStage out;
   const Architecture& model = runner.architecture(question.model);
-  for (EngineOption& option : engine_options(question, runner.catalog(), model)) {
-    ++out.considered;
-    EngineBound bound = engine_bound(runner, question, option, load);
-    if (!bound.misfit.empty()) {
-      ++out.rejected[bound.misfit];
-    } else {
-      out.options.push_back({std::move(option), std::move(bound)});
+  std::vector<EngineOption> options = engine_options(question, runner.catalog(), model);
+  QuestionKeys keys(question);
+  const auto bound = [&](std::size_t i) {
+    return known_bound(desk, keys, runner, question, options[i], load);
+  };
+  const auto ahead = [&](std::size_t task, double) {
+    const std::size_t end = std::min(options.size(), (task + 1) * kOfTask);
+    for (std::size_t i = task * kOfTask; i < end; ++i) bound(i);
+  };
+  desk.together("engines", (options.size() + kOfTask - 1) / kOfTask, ahead, [&] {
+    for (std::size_t i = 0; i < options.size(); ++i) {
+      if (i % kOfTask == 0) desk.reach(i / kOfTask);
+      ++out.considered;
+      EngineBound found = bound(i);
+      if (!found.misfit.empty()) {
+        ++out.rejected[found.misfit];
+      } else {
+        out.options.push_back({std::move(options[i]), std::move(found)});
+      }
     }
-  }
+  });
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "orrery/planner/bound/engine_bound.h"
+#include "orrery/planner/crew/desk.h"
 #include "orrery/planner/space/fleet_plan.h"
 
 namespace orrery {
@@ -30,7 +31,8 @@ struct FirstStage {
 };
 
 // REQUIRES a PlanQuestion.
-FirstStage first_stage(Runner& runner, const Scenario& question, const PlannedLoad& load);
+FirstStage first_stage(Runner& runner, const Scenario& question, const PlannedLoad& load,
+                       Desk& desk);
 
 // The most engines of an option that the question's stock, GPUs and budget allow beside GPUs and
 // USD an hour that are taken already, without its spare ones; 0: none.

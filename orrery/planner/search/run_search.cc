@@ -8,6 +8,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/planner/bound/run_bound.h"
+#include "orrery/planner/search/run_parts.h"
 #include "orrery/planner/space/run_launch.h"
 #include "orrery/planner/space/run_space.h"
 #include "orrery/scenario/training/training_layout.h"
@@ -19,20 +20,31 @@ namespace {
 // The layouts of a type and a number of GPUs.
 class Layouts {
  public:
-  Layouts(const PlanQuestion& question, const GpuStock& stock, const TrainingEvaluator& run,
+  Layouts(const Scenario& question, const GpuStock& stock, const TrainingEvaluator& run,
           const std::vector<RunLaunch>& launches, RunSearch& out)
-      : choice_(question.choice),
-        training_(*question.training),
+      : choice_(question.as<PlanQuestion>().choice),
+        training_(*question.as<PlanQuestion>().training),
         stock_(stock),
         run_(run),
         launches_(launches),
-        space_(run_space(question, run.model(), run.gpus_of_node())),
+        space_(run_space(question.as<PlanQuestion>(), run.model(), run.gpus_of_node())),
         out_(out) {
     monotone_ = stack_of(training_).memory.gradient_buffer;
   }
+  // The same layouts, of which others are counted in another search.
+  Layouts(const Layouts& same, RunSearch& out)
+      : choice_(same.choice_),
+        training_(same.training_),
+        stock_(same.stock_),
+        run_(same.run_),
+        launches_(same.launches_),
+        space_(same.space_),
+        out_(out),
+        monotone_(same.monotone_) {}
 
   // The best of them. `others`: the best that are known already, of other numbers of GPUs.
-  std::vector<RatedRun> best(std::int64_t gpus, const std::vector<RatedRun>& others) {
+  std::vector<RatedRun> best(std::int64_t gpus, const std::vector<RatedRun>& others, Desk& desk,
+                             QuestionKeys& keys) {
     best_.clear();
     if (!choice_.exhaustive) {
       if (const char* why = beaten(gpus, others); *why != 0) {
@@ -42,6 +54,7 @@ class Layouts {
         return {};
       }
     }
+    std::vector<RunLayout> parts;
     RunLayout l;
     l.gpus = gpus;
     for (const Dtype format : space_.formats) {
@@ -56,13 +69,46 @@ class Layouts {
         for (const std::int64_t cp : space_.cp)
           for (const std::int64_t pp : space_.pp) {
             l.tp = static_cast<int>(tp), l.cp = static_cast<int>(cp), l.pp = static_cast<int>(pp);
-            add_stages(l);
+            parts.push_back(l);
           }
     }
+    const auto ahead = [&](std::size_t i, double) { known(parts[i], desk, keys); };
+    desk.together(fmt::format("layouts on {} {}", gpus, stock_.gpu), parts.size(), ahead, [&] {
+      try {
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+          desk.reach(i);
+          add(known(parts[i], desk, keys));
+          desk.tell(out_.evaluated, best_.empty() ? "" : best_.front().plan.name());
+        }
+      } catch (const Stopped&) {
+      }
+    });
     return std::move(best_);
   }
 
  private:
+  // The layouts with the format, tp, cp and pp of `l`.
+  RunSearch known(const RunLayout& l, Desk& desk, QuestionKeys& keys) const {
+    RunSearch part;
+    const std::string bytes = desk.value([&] { return part_key(keys, stock_, l); },
+                                         [&] {
+                                           Layouts own(*this, part);
+                                           own.add_stages(l);
+                                           part.best.push_back(std::move(own.best_));
+                                           return part_bytes(part);
+                                         });
+    return read_part(bytes, stock_);
+  }
+
+  void add(const RunSearch& part) {
+    add_part(part, out_);
+    if (part.nearest && (!out_.nearest || part.nearest_share < out_.nearest_share)) {
+      out_.nearest = part.nearest, out_.nearest_share = part.nearest_share;
+      out_.nearest_memory = run_.memory(job_of(part.nearest->layout.asked(training_)));
+    }
+    for (const RatedRun& r : part.best.front()) insert(r);
+  }
+
   // Why no layout on so many GPUs can be among the best; "": one could.
   const char* beaten(std::int64_t gpus, const std::vector<RatedRun>& others) const {
     RunLayout any;
@@ -232,6 +278,10 @@ class Layouts {
       return out_.reject("ends after plan.by");
     if (choice_.budget > 0 && r.run.usd > choice_.budget)
       return out_.reject("costs more than plan.budget");
+    insert(std::move(r));
+  }
+
+  void insert(RatedRun r) {
     if (best_.size() == static_cast<std::size_t>(choice_.top) &&
         !better(choice_.objective, r, best_.back()))
       return;
@@ -280,19 +330,21 @@ void RunSearch::reject(const std::string& reason, std::int64_t n) { rejected[rea
 
 namespace {
 
-RunSearch search(Runner& runner, const Scenario& question) {
+RunSearch search(Runner& runner, const Scenario& question, Desk& desk) {
   const auto& q = question.as<PlanQuestion>();
   const std::vector<RunLaunch> launches = run_launches(runner.bundle(), stack_of(*q.training).name);
   RunSearch out;
   std::vector<RatedRun> all;  // the best so far
+  QuestionKeys keys(question);
   for (const std::string& text : q.choice.gpu) {
     GpuStock stock = GpuStock::parse(text);
     RunPlan any{stock, {}};
     const std::unique_ptr<TrainingEvaluator> run = runner.evaluator(any.asked(question));
     if (stock.gpu.find('/') == std::string::npos) stock.gpu = run->gpu().id;
-    Layouts layouts(q, stock, *run, launches, out);
+    Layouts layouts(question, stock, *run, launches, out);
     for (const std::int64_t gpus : gpu_counts(q, stock)) {
-      std::vector<RatedRun> best = layouts.best(gpus, all);
+      std::vector<RatedRun> best = layouts.best(gpus, all, desk, keys);
+      if (desk.stopped() && best.empty()) return out;
       if (best.empty()) continue;
       all.insert(all.end(), best.begin(), best.end());
       std::sort(all.begin(), all.end(), [&q](const RatedRun& a, const RatedRun& b) {
@@ -301,6 +353,7 @@ RunSearch search(Runner& runner, const Scenario& question) {
       if (all.size() > static_cast<std::size_t>(q.choice.top))
         all.erase(all.begin() + q.choice.top, all.end());
       out.best.push_back(std::move(best));
+      if (desk.stopped()) return out;
     }
   }
   return out;
@@ -308,12 +361,13 @@ RunSearch search(Runner& runner, const Scenario& question) {
 
 }  // namespace
 
-RunSearch search_runs(Runner& runner, const Scenario& question) {
-  RunSearch out = search(runner, question);
-  if (!out.best.empty() || question.as<PlanQuestion>().choice.exhaustive) return out;
+RunSearch search_runs(Runner& runner, const Scenario& question, Desk& desk) {
+  RunSearch out = search(runner, question, desk);
+  const bool all_known = question.as<PlanQuestion>().choice.exhaustive || desk.stopped();
+  if (!out.best.empty() || all_known) return out;
   Scenario all = question;
   std::get<PlanQuestion>(all.asked).choice.exhaustive = true;
-  return search(runner, all);
+  return search(runner, all, desk);
 }
 
 }  // namespace orrery

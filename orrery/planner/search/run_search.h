@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "orrery/planner/crew/desk.h"
 #include "orrery/planner/space/run_plan.h"
 #include "orrery/scenario/runner/runner.h"
 #include "orrery/scenario/training/training_evaluator.h"
@@ -64,6 +65,6 @@ struct RunSearch {
 
 // REQUIRES a PlanQuestion with a run that has a length and a global batch. Where no layout keeps
 // the limits, all of them are evaluated, so that the closest one is known.
-RunSearch search_runs(Runner& runner, const Scenario& question);
+RunSearch search_runs(Runner& runner, const Scenario& question, Desk& desk);
 
 }  // namespace orrery

@@ -29,18 +29,19 @@ double headroom_of(const FleetPlan& fleet, double rate, Trials& trials) {
   return meets;
 }
 
-}  // namespace
+std::int64_t first_seed(const PlanQuestion& asked) { return asked.service.seed + kOtherSeed; }
 
-Proof prove(const Scenario& question, const Raced& raced, Trials& trials) {
+// Gives the fleet further engines, or a lower rate, until it keeps the limits.
+Proof settled(const Scenario& question, const Raced& raced, Trials& trials) {
   const PlanQuestion& asked = question.as<PlanQuestion>();
-  const std::int64_t seed = asked.service.seed + kOtherSeed;
   const bool by_rate = asked.choice.objective == PlanObjective::kThroughput;
   Proof out;
   out.raced = raced;
   FleetPlan fleet = at_work(raced.fleet, asked.choice.spare);
   for (;;) {
-    out.kept = Trials::kept(trials.again(fleet, out.raced.rate, seed, trials.deviations(), false));
-    if (out.kept || out.added >= kMostAdded) break;
+    out.kept = Trials::kept(
+        trials.again(fleet, out.raced.rate, first_seed(asked), trials.deviations(), false));
+    if (out.kept || out.added >= kMostAdded) return out;
     ++out.added;
     if (by_rate) {
       out.raced.rate *= kLess;
@@ -53,17 +54,76 @@ Proof prove(const Scenario& question, const Raced& raced, Trials& trials) {
     if (asked.choice.objective != PlanObjective::kEnergy)
       out.raced.value *= static_cast<double>(out.raced.fleet.gpus()) / before;
   }
-  if (!out.kept) return out;
-  out.point = trials.again(out.raced.fleet, out.raced.rate, seed, 0, true);
-  int kept = 0;
-  for (int level = 0; level < kLevels; ++level) {
-    const double sigmas = normal_quantile((level + 0.5) / kLevels);
-    const Point p = trials.again(fleet, out.raced.rate, seed + 1 + level, sigmas, false);
-    kept += Trials::kept(p) ? 1 : 0;
+}
+
+// The parts of the proof of a settled plan, each the task of a rank, the longest first: the search
+// for its headroom, and single simulations.
+constexpr std::size_t kHeadroom = 0, kFigures = 1, kFirstLevel = 2;
+constexpr std::size_t kTasks = kFirstLevel + kLevels;
+
+void prove_part(const Scenario& question, std::size_t part, Proof& proof, Trials& trials) {
+  const PlanQuestion& asked = question.as<PlanQuestion>();
+  const std::int64_t seed = first_seed(asked);
+  const FleetPlan fleet = at_work(proof.raced.fleet, asked.choice.spare);
+  const double rate = proof.raced.rate;
+  if (part == kHeadroom) {
+    proof.headroom = 100 * (headroom_of(fleet, rate, trials) - 1);
+  } else if (part == kFigures) {
+    proof.point = trials.again(proof.raced.fleet, rate, seed, 0, true);
+  } else {
+    const auto level = static_cast<std::int64_t>(part - kFirstLevel);
+    const double sigmas = normal_quantile((static_cast<double>(level) + 0.5) / kLevels);
+    if (Trials::kept(trials.again(fleet, rate, seed + 1 + level, sigmas, false)))
+      proof.chance += 1.0 / kLevels;
   }
-  out.chance = static_cast<double>(kept) / kLevels;
-  out.headroom = 100 * (headroom_of(fleet, out.raced.rate, trials) - 1);
-  return out;
+}
+
+}  // namespace
+
+std::vector<Proof> prove_all(const Scenario& question, const std::vector<Raced>& raced,
+                             Trials& trials) {
+  Desk& desk = trials.desk();
+  Trials apart = trials.apart();
+  std::vector<Proof> plans, out;
+  desk.together(
+      "other requests", raced.size(),
+      [&](std::size_t i, double) { settled(question, raced[i], apart); },
+      [&] {
+        for (std::size_t i = 0; i < raced.size(); ++i) {
+          try {
+            desk.reach(i);
+          } catch (const Stopped&) {
+            desk.finish();
+          }
+          if (desk.stopped() && !plans.empty()) break;
+          Proof plan = settled(question, raced[i], trials);
+          if (plan.kept) plans.push_back(std::move(plan));
+        }
+      });
+  const auto ahead = [&](std::size_t task, double) {
+    Proof copy = plans[task / kTasks];
+    prove_part(question, task % kTasks, copy, apart);
+  };
+  desk.together("proof", plans.size() * kTasks, ahead, [&] {
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      Proof plan = plans[i];
+      try {
+        for (std::size_t part = 0; part < kTasks; ++part) {
+          desk.reach(i * kTasks + part);
+          prove_part(question, part, plan, trials);
+        }
+        out.push_back(std::move(plan));
+      } catch (const Stopped&) {
+        desk.finish();
+        break;
+      }
+    }
+  });
+  if (!desk.stopped() || !out.empty() || plans.empty()) return out;
+  Proof& best = plans.front();
+  prove_part(question, kFigures, best, trials);
+  best.brief = true;
+  return {best};
 }
 
 }  // namespace orrery

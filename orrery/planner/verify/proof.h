@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "orrery/planner/verify/race.h"
 
@@ -22,12 +23,17 @@ inline constexpr int kLevels = 10;
 struct Proof {
   Raced raced;             // with the engines, the rate and the value that were proved
   Point point;             // of the simulated service, with its spare engines
+  bool brief = false;      // chance and headroom are not known: the search was stopped
   bool kept = false;       // false: the limits were missed with as many more engines as are tried
   double chance = 0;       // 0 to 1
   double headroom = 0;     // percent; of a load with a rate
   std::int64_t added = 0;  // engines that the race had not found necessary
 };
 
-Proof prove(const Scenario& question, const Raced& raced, Trials& trials);
+// All plans of a race, those that keep the limits, in its order; the ranks of the search share the
+// simulations. If the watcher stops the search, those that are proved by then, or else one of
+// them, briefly.
+std::vector<Proof> prove_all(const Scenario& question, const std::vector<Raced>& raced,
+                             Trials& trials);
 
 }  // namespace orrery

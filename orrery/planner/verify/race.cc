@@ -43,21 +43,49 @@ class Race {
     result_.fleets = static_cast<std::int64_t>(entrants_.size());
   }
 
+  std::size_t size() const { return entrants_.size(); }
+
+  // All of them in their order, or as many as there is time for.
   RaceResult run() {
-    for (const Entrant& e : entrants_) {
-      const char* left = throughput() ? highest_rate(e) : e.decode ? least_pools(e) : least(e);
-      if (left != nullptr) ++result_.left[left];
+    Desk& desk = trials_.desk();
+    for (std::size_t i = 0; i < entrants_.size(); ++i) {
+      try {
+        desk.hint(threshold());
+        desk.reach(i);
+        if (const char* left = look_at(entrants_[i]); left != nullptr) ++result_.left[left];
+      } catch (const Stopped&) {
+        break;
+      }
+      ++result_.looked_at;
+      desk.tell(static_cast<std::int64_t>(entrants_.size() - i - 1 + result_.best.size()),
+                result_.best.empty() ? "" : result_.best.front().fleet.name());
     }
     return std::move(result_);
   }
 
+  // Tries one of them against a score that it must beat, and enters nothing.
+  void ahead(std::size_t i, double score) {
+    given_ = score;
+    look_at(entrants_.at(i));
+  }
+
  private:
+  // Why it is left out; null: it is not.
+  const char* look_at(const Entrant& e) {
+    return throughput() ? highest_rate(e) : e.decode ? least_pools(e) : least(e);
+  }
+
   bool throughput() const { return plan_.objective == PlanObjective::kThroughput; }
   bool energy() const { return plan_.objective == PlanObjective::kEnergy; }
   bool pruned() const { return !plan_.exhaustive && !energy(); }
-  bool full() const { return static_cast<std::int64_t>(result_.best.size()) >= plan_.top; }
+  bool full() const {
+    return given_ ? *given_ < kNone : static_cast<std::int64_t>(result_.best.size()) >= plan_.top;
+  }
   // The score that a fleet must be better than.
-  double threshold() const { return full() ? score(result_.best.back()) : kNone; }
+  double threshold() const {
+    if (given_) return *given_;
+    return full() ? score(result_.best.back()) : kNone;
+  }
   double score(const Raced& r) const { return throughput() ? -r.value : r.value; }
 
   double spare_value(const RatedOption& o, std::int64_t engines) const {
@@ -96,6 +124,7 @@ class Race {
 
   // Enters a fleet that keeps the limits. Returns why it is left out; null: it is not.
   const char* enter(FleetPlan fleet, double value, double rate) {
+    if (given_) return nullptr;
     fleet.engines += plan_.spare;
     if (fleet.decode) fleet.decode_engines += plan_.spare;
     const Raced raced{std::move(fleet), value, rate};
@@ -250,13 +279,21 @@ class Race {
   Trials& trials_;
   std::vector<Entrant> entrants_;
   RaceResult result_;
+  std::optional<double> given_;  // of ahead()
 };
 
 }  // namespace
 
 RaceResult race(const Scenario& question, const PlannedLoad& load, const FirstStage& first,
                 Trials& trials) {
-  return Race(question, load, first, trials).run();
+  Race race(question, load, first, trials);
+  Trials apart = trials.apart();
+  Race other(question, load, first, apart);
+  RaceResult out;
+  trials.desk().together(
+      "fleets", race.size(), [&](std::size_t i, double score) { other.ahead(i, score); },
+      [&] { out = race.run(); });
+  return out;
 }
 
 }  // namespace orrery

@@ -37,6 +37,7 @@ struct Raced {
 struct RaceResult {
   std::vector<Raced> best;                   // best first, at most PlanChoice::top
   std::int64_t fleets = 0;                   // options and pairs of options
+  std::int64_t looked_at = 0;                // fewer where the search was stopped
   std::map<std::string, std::int64_t> left;  // those that are not shown, by the reason
 };
 

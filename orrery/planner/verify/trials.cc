@@ -1,10 +1,13 @@
 #include "orrery/planner/verify/trials.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
 #include "orrery/base/error.h"
 #include "orrery/base/estimate.h"
+#include "orrery/planner/store/result_key.h"
 
 namespace orrery {
 namespace {
@@ -47,6 +50,17 @@ Scenario Trials::at(const FleetPlan& fleet, double rate) const {
   return s;
 }
 
+std::string Trials::key(const FleetPlan& fleet, const Scenario& service,
+                        const RunOptions& options) {
+  const auto& q = service.as<ServiceQuestion>();
+  return keys_.key(
+      fmt::format("service, {}, rate {}, time scale {}, requests {}, seed {}, "
+                  "deviations {}, intervals {}",
+                  fleet.name(), exact_number(q.rate), exact_number(q.time_scale), q.sent(), q.seed,
+                  exact_number(options.deviations), options.intervals),
+      fleet.engine.gpu.gpu);
+}
+
 double Trials::deviations() const {
   return normal_quantile(question_.as<PlanQuestion>().choice.confidence / 100);
 }
@@ -78,7 +92,8 @@ Point Trials::again(const FleetPlan& fleet, double rate, std::int64_t seed, doub
   options.intervals = intervals;
   options.deviations = deviations;
   ++simulations_;
-  return runner_.run(s, options).points.front();
+  return desk_.point([&] { return key(fleet, s, options); },
+                     [&] { return runner_.run(s, options).points.front(); });
 }
 
 }  // namespace orrery

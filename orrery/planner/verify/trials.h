@@ -11,7 +11,9 @@
 #include <string>
 
 #include "orrery/planner/bound/planned_load.h"
+#include "orrery/planner/crew/desk.h"
 #include "orrery/planner/space/fleet_plan.h"
+#include "orrery/planner/space/question_keys.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
@@ -19,8 +21,11 @@ namespace orrery {
 class Trials {
  public:
   // Borrows everything. REQUIRES a PlanQuestion.
-  Trials(Runner& runner, const Scenario& question, const PlannedLoad& load)
-      : runner_(runner), question_(question), load_(load) {}
+  Trials(Runner& runner, const Scenario& question, const PlannedLoad& load, Desk& desk)
+      : runner_(runner), question_(question), load_(load), desk_(desk), keys_(question) {}
+  // Trials of the same question that remember and count by themselves.
+  Trials apart() const { return {runner_, question_, load_, desk_}; }
+  Desk& desk() const { return desk_; }
 
   // Whether the fleet keeps the limits at `rate` requests/s. Remembers what it was asked.
   bool meets(const FleetPlan& fleet, double rate) { return tried(fleet, rate).met; }
@@ -48,10 +53,13 @@ class Trials {
   // Requests of a trial at a rate: those of the question, but at least a minute's.
   std::int64_t requests_at(double rate) const;
   Scenario at(const FleetPlan& fleet, double rate) const;
+  std::string key(const FleetPlan& fleet, const Scenario& service, const RunOptions& options);
 
   Runner& runner_;
   const Scenario& question_;
   const PlannedLoad& load_;
+  Desk& desk_;
+  QuestionKeys keys_;
   std::map<std::pair<std::string, double>, Tried> known_;  // by fleet and rate
   std::int64_t simulations_ = 0;
 };

@@ -169,6 +169,7 @@ Json to_json(const Answer& a, bool breakdown) {
               {"scenario", a.scenario},
               {"configuration", a.resolved},
               {"points", points}};
+  if (a.complete) out["complete"] = *a.complete;
   if (const auto& o = a.optimum) {
     out["optimum"] = {{"objective", o->objective}, {"point", o->point}, {"value", o->value},
                       {"unit", o->unit},           {"saved", o->saved}, {"slower", o->slower}};

@@ -185,6 +185,9 @@ struct Answer {
   nlohmann::ordered_json resolved;  // the whole configuration after defaults
   std::vector<Point> points;
   std::optional<Optimum> optimum;  // of an objective that some point has a value for
+  // Whether all candidates for a plan were looked at; false: the search was stopped. Only plans
+  // have it.
+  std::optional<bool> complete;
 };
 
 // Version of the JSON form below.

@@ -177,7 +177,9 @@ Answer Runner::plans(const ScenarioSweep& sweep) {
   answer.scenario = sweep.name;
   answer.resolved = to_json(sweep);
   for (std::size_t i = 0; i < sweep.points.size(); ++i) {
-    std::vector<Point> points = planner_(*this, sweep.points[i]).points;
+    Answer plans = planner_(*this, sweep.points[i]);
+    std::vector<Point> points = std::move(plans.points);
+    if (plans.complete) answer.complete = answer.complete.value_or(true) && *plans.complete;
     if (!sweep.keys.empty()) add_swept(sweep, i, points);
     for (Point& p : points) answer.points.push_back(std::move(p));
   }
