@@ -38,6 +38,17 @@ Scenario asked(Scenario s) {
   return s;
 }
 
+// Infeasible: the model has no context for a request of the load.
+void check_lengths(const Scenario& question, const Architecture& model, const PlannedLoad& load) {
+  const std::int64_t own = question.workload.max_model_len;
+  const std::int64_t context = own > 0 ? own : model.max_context;
+  if (context <= 0 || load.longest <= context) return;
+  throw Infeasible(fmt::format(
+      "the load has a request of {} tokens, and {} takes {} ({}): no engine can serve all of it",
+      load.longest, question.model, context,
+      own > 0 ? "workload.max_model_len" : "the context that it was made for"));
+}
+
 // Throws with the reasons why nothing serves, and with the plan that comes closest.
 [[noreturn]] void refuse(Runner& runner, const Scenario& question, const PlannedLoad& load,
                          const std::string& why) {
@@ -52,6 +63,9 @@ std::string compared(PlanObjective objective, const Proof& best, const Proof& ot
                      100 * (other.raced.value / best.raced.value - 1),
                      kWhat[static_cast<std::size_t>(objective)]);
 }
+
+// To four digits, for people; the scenario of a plan has all of them.
+double rounded(double v) { return std::stod(fmt::format("{:.4g}", v)); }
 
 Point point_of(const Proof& proof, const Scenario& question) {
   const FleetPlan& f = proof.raced.fleet;
@@ -71,7 +85,7 @@ Point point_of(const Proof& proof, const Scenario& question) {
     p.at["decode_tp"] = f.decode->tp, p.at["decode_pp"] = f.decode->pp;
     p.at["decode_dp"] = f.decode->dp, p.at["decode_ep"] = f.decode->ep;
   }
-  p.at["rate"] = proof.raced.rate;
+  p.at["rate"] = rounded(proof.raced.rate);
   std::vector<Metric> metrics = {exact_metric("chance", "%", 100 * proof.chance),
                                  exact_metric("headroom", "%", proof.headroom)};
   p.metrics.insert(p.metrics.begin(), metrics.begin(), metrics.end());
@@ -102,6 +116,7 @@ Plans find_plans(Runner& runner, const Scenario& scenario) {
   const PlannedLoad load = planned_load(q.service, notes);
   if (load.rate <= 0 && q.choice.objective != PlanObjective::kThroughput)
     throw InputError("plan: all requests of the load come at once; a plan needs a rate");
+  check_lengths(question, runner.architecture(question.model), load);
   const FirstStage first = first_stage(runner, question, load);
   if (first.options.empty())
     refuse(

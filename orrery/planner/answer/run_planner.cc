@@ -40,12 +40,19 @@ Scenario with_defaults(Scenario s) {
 }
 
 std::string usd(double value) {
+  if (value < 1e4) return fmt::format("{:.4g} USD", value);
   return value < 1e6 ? fmt::format("{:.4g} thousand USD", value / 1e3)
                      : fmt::format("{:.4g} million USD", value / 1e6);
 }
 
+std::string long_time(Seconds t) {
+  constexpr double kHour = 3600;
+  return t.value() < 2 * kDay ? fmt::format("{:.4g} hours", t.value() / kHour)
+                              : fmt::format("{:.4g} days", days(t));
+}
+
 std::string told(const RatedRun& r) {
-  return fmt::format("{}: {:.4g} days{}", r.plan.name(), days(r.run.total),
+  return fmt::format("{}: {}{}", r.plan.name(), long_time(r.run.total),
                      r.run.usd > 0 ? ", " + usd(r.run.usd) : "");
 }
 

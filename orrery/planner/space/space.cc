@@ -50,9 +50,15 @@ std::vector<EngineOption> engine_options(const Scenario& question, const Catalog
             if (!experts || tp == 1) continue;
             option.ep = option.tp;
             out.push_back(option);
+            if (!plan.dp.empty()) continue;
             option.dp = option.tp, option.tp = 1;
             out.push_back(option);
           }
+        }
+        for (const std::int64_t n : plan.dp) {
+          if (!experts || n > most) continue;
+          const auto ranks = static_cast<int>(n);
+          out.push_back({stock, engine, format == "checkpoint" ? "" : format, 1, 1, ranks, ranks});
         }
       }
     }

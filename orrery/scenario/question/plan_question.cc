@@ -61,6 +61,10 @@ void declare(Fields& f, PlanChoice& p) {
         "pipeline stages to choose from; none: 1, and 2 where tp fills a node; of a run all "
         "that divide the layers")
       .range(1, kMostGpus);
+  f.add("dp", p.dp,
+        "data-parallel groups of attention, over whose ranks experts are divided, to choose from; "
+        "none: as many as tensor-parallel ranks are tried")
+      .range(1, kMostGpus);
   f.add("engine_gpus", p.engine_gpus, "most GPUs of one engine; 0: those of a node")
       .range(0, kMostGpus);
   f.add("confidence", p.confidence,
@@ -102,7 +106,7 @@ void declare(Fields& f, PlanChoice& p) {
 }
 
 const std::vector<std::string>& plan_keys_of_services() {
-  static const std::vector<std::string> keys = {"engines", "modes", "engine_gpus", "spare"};
+  static const std::vector<std::string> keys = {"engines", "modes", "dp", "engine_gpus", "spare"};
   return keys;
 }
 
@@ -132,6 +136,11 @@ const std::vector<std::string>& planned_training_keys() {
                                                 "recompute_layers",
                                                 "split_embedding",
                                                 "split_loss"};
+  return keys;
+}
+
+const std::vector<std::string>& planned_parallel_keys() {
+  static const std::vector<std::string> keys = {"tp", "pp", "dp", "ep"};
   return keys;
 }
 
