@@ -40,7 +40,7 @@ bool is_run(const Point& p) { return p.find("time_to_train") != nullptr; }
 std::string plan_table(const Answer& answer) {
   std::string out;
   std::size_t number_of_plan = 0;
-  std::set<std::string> said;  // notes of the plans above
+  std::set<std::string> said;  // notes of the first plan
   for (const Point& p : answer.points) {
     out += wrapped(fmt::format("{}. {}", ++number_of_plan, place(p)), 80, "");
     const auto shown = is_run(p) ? std::span<const char* const>(kOfRun) : kOfService;
@@ -53,7 +53,8 @@ std::string plan_table(const Answer& answer) {
       out += '\n';
     }
     for (const std::string& note : p.notes) {
-      if (!said.insert(note).second) continue;
+      if (number_of_plan > 1 && said.count(note) > 0) continue;
+      if (number_of_plan == 1) said.insert(note);
       std::string lines = wrapped(note, 80, "    ");
       out += lines.replace(2, 1, "-");
     }

@@ -6,8 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "orrery/base/error.h"
+#include "orrery/planner/answer/changes.h"
 #include "orrery/planner/answer/closest.h"
+#include "orrery/planner/answer/day.h"
+#include "orrery/planner/answer/robust.h"
 #include "orrery/planner/answer/run_planner.h"
+#include "orrery/planner/search/spares.h"
 #include "orrery/planner/verify/proof.h"
 #include "orrery/scenario/document/scenario_keys.h"
 
@@ -35,6 +39,15 @@ Scenario asked(Scenario s) {
         "energy or throughput");
   const bool money = q.choice.objective == PlanObjective::kCost || q.choice.budget > 0;
   if (money && !s.cost.asked()) s.cost.tier = "on_demand";
+  auto& asked = std::get<PlanQuestion>(s.asked);
+  if (!q.choice.day.empty()) {
+    if (!q.service.trace.empty())
+      throw InputError("plan.day is of generated loads; a trace has its own rates");
+    asked.service.rate = *std::max_element(q.choice.day.begin(), q.choice.day.end());
+    if (asked.service.rate <= 0) throw InputError("plan.day: no part of the day has a load");
+  }
+  if (!q.choice.robust.empty() && q.choice.objective == PlanObjective::kThroughput)
+    throw InputError("plan.robust: objective throughput has no load that could differ");
   return s;
 }
 
@@ -67,6 +80,15 @@ std::string compared(PlanObjective objective, const Proof& best, const Proof& ot
 // To four digits, for people; the scenario of a plan has all of them.
 double rounded(double v) { return std::stod(fmt::format("{:.4g}", v)); }
 
+// The spare engines that plan.availability asks for.
+std::string spare_note(const PlanChoice& plan, const FleetPlan& f) {
+  if (plan.availability <= 0 || f.decode) return "";
+  const double u = down_share(f.engine.gpus(), plan.repair);
+  return fmt::format(
+      "{} of {} engines may be down: the others are enough, and there for {:.8g} % of the time",
+      f.spare, f.engines, 100 * share_of_time(f.engines - f.spare, f.spare, u));
+}
+
 Point point_of(const Proof& proof, const Scenario& question) {
   const FleetPlan& f = proof.raced.fleet;
   Point p = proof.point;
@@ -80,6 +102,7 @@ Point point_of(const Proof& proof, const Scenario& question) {
           {"pp", f.engine.pp},
           {"dp", f.engine.dp},
           {"ep", f.engine.ep}};
+  if (f.engine.power_limit) p.at["power_limit"] = rounded(f.engine.power_limit->value());
   if (f.decode) {
     p.at["decode_engines"] = f.decode_engines;
     p.at["decode_tp"] = f.decode->tp, p.at["decode_pp"] = f.decode->pp;
@@ -90,6 +113,8 @@ Point point_of(const Proof& proof, const Scenario& question) {
                                  exact_metric("headroom", "%", proof.headroom)};
   p.metrics.insert(p.metrics.begin(), metrics.begin(), metrics.end());
   std::vector<std::string> notes = {"plan: " + f.name()};
+  if (std::string spare = spare_note(question.as<PlanQuestion>().choice, f); !spare.empty())
+    notes.push_back(std::move(spare));
   const auto& service = question.as<PlanQuestion>().service;
   if (const auto limit = nearest_limit(service.slo, p))
     notes.push_back(fmt::format("closest limit: {} is {:.4g} of {:.4g} ms", limit->metric,
@@ -97,6 +122,19 @@ Point point_of(const Proof& proof, const Scenario& question) {
   // The simulation's own notes say which prices, formats and settings were assumed.
   p.notes.insert(p.notes.begin(), notes.begin(), notes.end());
   return p;
+}
+
+// The engines of a plan over plan.day.
+std::string day_note(const PlanChoice& plan, const FleetPlan& fleet, Trials& trials) {
+  if (fleet.decode) return "plan.day: schedules are of aggregated plans alone";
+  const DaySchedule day = plan_day(plan, fleet, trials);
+  std::string engines;
+  for (const std::int64_t n : day.engines) engines += fmt::format(" {}", n);
+  return fmt::format(
+      "a day: engines{}; {:.4g} GPU hours with {} starts, {:.4g} if engines started at once, "
+      "{:.4g} "
+      "with the engines of the peak all day",
+      engines, day.gpu_hours, day.starts, day.perfect, day.peak);
 }
 
 // The highest value first where more is better.
@@ -149,6 +187,16 @@ Plans find_plans(Runner& runner, const Scenario& scenario) {
   if (!first.rejected.empty())
     told.push_back(
         fmt::format("of {} engines cannot serve: {}", first.considered, counted(first.rejected)));
+  for (std::size_t i = 0; i < plans.size() && !q.choice.day.empty(); ++i)
+    answer.points[i].notes.insert(answer.points[i].notes.begin() + 1,
+                                  day_note(q.choice, plans[i].raced.fleet, trials));
+  if (!q.choice.robust.empty())
+    for (const RobustPlan& r : robust_plans(runner, question, raced.best))
+      told.push_back("robust: " + r.text());
+  if (q.choice.explain) {
+    out.changes = find_changes(question, load, first, raced.best.front(), trials, runner);
+    for (const Change& c : out.changes) told.push_back(c.text());
+  }
   told.push_back(fmt::format("complete: {} fleets{}{}; {} simulations", raced.fleets,
                              raced.left.empty() ? "" : ", not shown ", counted(raced.left),
                              trials.simulations()));

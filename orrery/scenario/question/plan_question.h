@@ -62,11 +62,20 @@ struct PlanChoice {
   // Data-parallel groups of attention of an engine whose experts are divided over all ranks; empty:
   // as many as tensor-parallel ranks are tried.
   std::vector<std::int64_t> dp;
-  std::int64_t engine_gpus = 0;  // most GPUs of one engine; 0: one node
-  double confidence = 50;        // %: quantile of the step times at which fleets are tried
-  std::int64_t spare = 0;        // engines of each pool that may be lost within the limits
-  std::int64_t top = 3;          // plans of different engines that are shown and proved
-  bool exhaustive = false;       // look at all candidates instead of those that can win
+  std::int64_t engine_gpus = 0;          // most GPUs of one engine; 0: one node
+  double confidence = 50;                // %: quantile of the step times at which fleets are tried
+  std::int64_t spare = 0;                // engines of each pool that may be lost within the limits
+  std::int64_t top = 3;                  // plans of different engines that are shown and proved
+  bool explain = false;                  // search again for what would change the plan
+  std::vector<std::string> what_if_gpu;  // GPUs that are not to be had, to be compared with
+  double availability = 0;        // %: share of the time in which the limits must hold; 0: none
+  Seconds repair = Seconds(600);  // until a failed engine works again
+  // What may be other than asked, each with how much: "load:20%", "lengths:10%".
+  std::vector<std::string> robust;
+  std::vector<double> day;         // requests/s in equal parts of a day; none: always the load's
+  Seconds startup = Seconds(180);  // until an engine that is started serves
+  std::vector<std::string> power_limits;  // of a board, to be tried; none: the data sheet's alone
+  bool exhaustive = false;                // look at all candidates instead of those that can win
 
   // The members that follow are of a run alone.
   Seconds by;                                               // longest time to train; 0: no limit
