@@ -89,6 +89,7 @@ class Changes {
     return trials_.figure(limit, r.fleet.at_work(), r.rate);
   }
   std::string price(double gained, const char* of) const {
+    if (std::abs(gained) < kSame) return "";
     return fmt::format("{:.3g} {} for {}", gained, unit_of(plan_.objective), of);
   }
 
@@ -208,7 +209,9 @@ class Changes {
     const auto compare = [&](const RatedOption* o, const char* what) {
       if (o == nullptr || (!best_.fleet.decode && o->option.name() == own.name())) return;
       Scenario q = question_;
-      choice_of(q).modes = {"aggregated"};
+      PlanChoice& choice = choice_of(q);
+      choice.modes = {"aggregated"};
+      if (!by_rate()) choice.gpus = 0, choice.budget = 0;
       FirstStage alone;
       alone.options = {*o}, alone.considered = 1;
       add(fmt::format("{}, {}", what, o->option.name()), best_of(q, alone));
@@ -231,6 +234,8 @@ class Changes {
 
 std::string Change::text() const {
   if (!best) return fmt::format("with {}: nothing keeps the limits", what);
+  if (gain && std::abs(*gain) < kSame && price.empty())
+    return fmt::format("with {}: no better plan", what);
   std::string more;
   if (gain && std::abs(*gain) >= kSame)
     more = fmt::format(", {:.1f} % {}", 100 * std::abs(*gain), *gain > 0 ? "better" : "worse");

@@ -11,7 +11,8 @@
 //   budget   10 % more
 //   gpu      each other type of GPU alone; with objective cost the price at which it is as good:
 //            that of the plan divided by the GPUs that it needs
-//   usual    the smallest engine that holds the model, and one over a node, of the plan's GPU
+//   usual    the smallest engine that holds the model, and one over a node, of the plan's GPU, with
+//            as many GPUs and as much money as they need
 //
 // Figures are those of the race: the plan that is shown has been proved, and may have got further
 // engines for it.

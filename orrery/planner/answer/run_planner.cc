@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "orrery/base/error.h"
+#include "orrery/planner/answer/run_changes.h"
 #include "orrery/planner/search/run_search.h"
 #include "orrery/scenario/document/scenario_keys.h"
 
@@ -222,6 +223,8 @@ RunPlans find_run_plans(Runner& runner, const Scenario& scenario) {
   std::string sizes;
   for (const auto& best : search.best) sizes += (sizes.empty() ? "" : "; ") + told(best.front());
   notes.push_back("the best of each number of GPUs: " + sizes);
+  for (std::string& change : run_changes(choice.objective, search, ranked.front()))
+    notes.push_back(std::move(change));
   if (!scenario.as<PlanQuestion>().training->chance)
     notes.push_back(fmt::format(
         "not declared: a checkpoint takes {:.0f} s from the job, a restart {:.0f} min (chance)",
