@@ -164,7 +164,7 @@ TEST(Spares, AreTheFewestThatAreEnough) {
 TEST(Spares, ArePartOfAPlan) {
   Runner runner{Bundle()};
   const Plans bare = find_plans(runner, asked("gpu: [h100-sxm]"));
-  const Plans safe = find_plans(runner, asked("gpu: [h100-sxm], availability: 99.99, repair: 4 h"));
+  const Plans safe = find_plans(runner, asked("gpu: [h100-sxm], availability: 99.999, repair: 4 h"));
   EXPECT_EQ(safe.fleets.at(0).engines, bare.fleets.at(0).engines + safe.fleets.at(0).spare);
   EXPECT_GE(safe.fleets.at(0).spare, 1);
 }
