@@ -29,11 +29,14 @@ std::vector<std::string> run_changes(PlanObjective objective, const RunSearch& s
     if (least == nullptr || gpu_hours(r) < gpu_hours(*least)) least = &r;
   }
   if (sooner != nullptr) {
-    const double days = (best.run.total - sooner->run.total).value() / kSecondsOfDay;
-    out.push_back(fmt::format(
-        "with plan.by below {:.4g} days: {}, {:.4g} days sooner, {:.3g} USD for each day",
-        best.run.total.value() / kSecondsOfDay, sooner->plan.name(), days,
-        (sooner->run.usd - best.run.usd) / days));
+    const bool short_run = best.run.total.value() < 2 * kSecondsOfDay;
+    const double unit = short_run ? kSecondsOfHour : kSecondsOfDay;
+    const char* name = short_run ? "hour" : "day";
+    const double saved = (best.run.total - sooner->run.total).value() / unit;
+    out.push_back(
+        fmt::format("with plan.by below {:.4g} {}s: {}, {:.4g} {}s sooner, {:.3g} USD for each {}",
+                    best.run.total.value() / unit, name, sooner->plan.name(), saved, name,
+                    (sooner->run.usd - best.run.usd) / saved, name));
   }
   for (const auto& [gpu, r] : others)
     out.push_back(fmt::format("with {} alone: {}: better below {:.3g} USD for a GPU-hour", gpu,
