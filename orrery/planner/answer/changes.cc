@@ -195,7 +195,7 @@ class Changes {
     }
   }
 
-  // What many would choose without a search.
+  // The engines that many would choose without a search.
   void usual() {
     const EngineOption& own = best_.fleet.engine;
     const RatedOption *least = nullptr, *node = nullptr;

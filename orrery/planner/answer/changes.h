@@ -1,4 +1,5 @@
-// What would change a plan: its limits, GPUs and money one by one, other GPUs, usual layouts.
+// The changes of a question that would change its plan: of its limits, GPUs and money one by one,
+// to other GPUs, to usual layouts.
 //
 // Every change is a question of its own that is searched as the plan was (verify/race.h), so that
 // what is said of it is as exact as the plan. What was simulated before is not simulated again:
@@ -6,8 +7,10 @@
 //
 //   limit    tighter: the largest limit at which the plan misses, which is its own figure, and the
 //            best plan there; looser: the smallest limit at which a better plan exists (times 2 at
-//            most). Both are flip points. With objective throughput the rates at 10 % less and more.
-//   gpus     1, 2, 4 and 8 more GPUs than plan.gpus, as far as they are a limit; a stock without end
+//            most). Both are flip points. With objective throughput the rates at 10 % less and
+//            more.
+//   gpus     1, 2, 4 and 8 more GPUs than plan.gpus, as far as they are a limit; a stock without
+//            end
 //   budget   10 % more
 //   gpu      each other type of GPU alone; with objective cost the price at which it is as good:
 //            that of the plan divided by the GPUs that it needs

@@ -9,8 +9,8 @@
 //
 //   gpu_hours = gpus * (sum over parts of n h + sum over gaps of min(g, startup))
 //
-// The bound of perfect scaling is the same without start-up times; a plan of one size has the peak's
-// engines all day.
+// The bound of perfect scaling is the same without start-up times; a plan of one size has the
+// engines of the peak all day.
 #pragma once
 
 #include <vector>

@@ -1,8 +1,8 @@
-// What would change the plan of a run, by the plans of the search: the best of each type and number
-// of GPUs that keeps plan.by and plan.budget.
+// The changes of a question that would change the plan of its run, by the plans of the search: the
+// best of each type and number of GPUs that keeps plan.by and plan.budget.
 //
-//   sooner   with objective cost: the cheapest of them that ends earlier, and what a day less costs;
-//            it is the plan if plan.by is below the end of the best one
+//   sooner   with objective cost: the cheapest of them that ends earlier, and what a day less
+//            costs; it is the plan if plan.by is below the end of the best one
 //   price    with objective cost: of each other type of GPU the price of a GPU-hour at which its
 //            cheapest plan costs as much as the best one
 //

@@ -23,7 +23,7 @@ std::vector<std::pair<std::string, std::string>> plan_files(const Bundle& bundle
                                                             const Scenario& question,
                                                             const Plans& plans);
 
-// What would change the plan as a section of plan.md; empty without plan.explain.
+// The changes of the plans as a section of plan.md; empty without plan.explain.
 std::string changes_markdown(const Plans& plans);
 
 }  // namespace orrery

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "orrery/scenario/answer/answer.h"
-#include "orrery/scenario/question/service.h"
+#include "orrery/scenario/question/plan_question.h"
 
 namespace orrery {
 

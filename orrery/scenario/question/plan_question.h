@@ -7,8 +7,9 @@
 //   plan: {gpu: [h100-sxm, "h200-sxm:64"], engines: [vllm, sglang], objective: cost}
 //
 // The planner chooses the GPU, the engine, the number formats, the layout and the number of engines
-// (orrery/planner). A document with `plan` therefore has no hardware, precision, engine and cluster,
-// and of parallel only how tokens travel to their experts (expert_plan.h), which all engines share.
+// (orrery/planner). A document with `plan` therefore has no hardware, precision, engine and
+// cluster, and of parallel only how tokens travel to their experts (expert_plan.h), which all
+// engines share.
 //
 // With `training` in the place of `load` and `slo` it asks on which GPUs, how many of them and in
 // which layout a run is trained:
@@ -70,7 +71,8 @@ struct PlanChoice {
   std::vector<std::string> what_if_gpu;  // GPUs that are not to be had, to be compared with
   double availability = 0;        // %: share of the time in which the limits must hold; 0: none
   Seconds repair = Seconds(600);  // until a failed engine works again
-  // What may be other than asked, each with how much: "load:20%", "lengths:10%".
+  // The parts of the load that may be other than asked, each with how much: "load:20%",
+  // "lengths:10%".
   std::vector<std::string> robust;
   std::vector<double> day;         // requests/s in equal parts of a day; none: always the load's
   Seconds startup = Seconds(180);  // until an engine that is started serves

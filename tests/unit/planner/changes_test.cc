@@ -1,5 +1,5 @@
-// Is what would change a plan what a search without bounds finds? Are spare engines, days and robust
-// plans those of their definitions?
+// Are the changes of plans those that a search without bounds finds? Are spare engines, days and
+// robust plans those of their definitions?
 #include "orrery/planner/answer/changes.h"
 
 #include <fmt/format.h>
