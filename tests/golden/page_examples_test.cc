@@ -66,8 +66,10 @@ void lay_out(const fs::path& folder) {
 
 std::vector<fs::path> pages() {
   std::vector<fs::path> found = {"README.md"};
-  for (const auto& entry : fs::directory_iterator(kRoot / "docs")) {
-    if (entry.path().extension() == ".md") found.push_back(fs::relative(entry.path(), kRoot));
+  for (const char* folder : {"docs", "docs/walkthroughs"}) {
+    for (const auto& entry : fs::directory_iterator(kRoot / folder)) {
+      if (entry.path().extension() == ".md") found.push_back(fs::relative(entry.path(), kRoot));
+    }
   }
   std::sort(found.begin(), found.end());
   return found;
@@ -82,7 +84,12 @@ class Page : public testing::TestWithParam<fs::path> {
   // these.
   void compare(const std::vector<std::string>& lines, std::size_t& i, std::size_t indent,
                std::string& written) const {
-    const std::string command = lines[i].substr(indent + 2);  // after "$ "
+    std::string command = lines[i].substr(indent + 2);  // after "$ "
+    while (command.ends_with("\\") && i + 1 < lines.size()) {
+      written += lines[++i] + "\n";
+      command.back() = ' ';
+      command += lines[i].substr(indent);
+    }
     std::vector<std::string> shown;
     const auto inside = [&](const std::string& line) {
       return indent > 0 ? line.find_first_not_of(' ') >= indent && !line.empty() : line != "```";

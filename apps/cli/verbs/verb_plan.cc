@@ -45,7 +45,9 @@ void write_plans(Runner& runner, const ScenarioSweep& asked, const Found& found,
   }
   const Answer& answer =
       found.runs.empty() ? found.services.front().answer : found.runs.front().answer;
-  write_file((folder / "plan.md").string(), markdown(answer, false), "--out");
+  const std::string changes =
+      found.services.empty() ? "" : changes_markdown(found.services.front());
+  write_file((folder / "plan.md").string(), markdown(answer, false) + changes, "--out");
 }
 
 constexpr int kStopped = 130;  // exit code: ended by Ctrl-C, with the best so far or nothing

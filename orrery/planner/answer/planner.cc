@@ -6,8 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "orrery/base/error.h"
+#include "orrery/planner/answer/changes.h"
 #include "orrery/planner/answer/closest.h"
+#include "orrery/planner/answer/day.h"
+#include "orrery/planner/answer/robust.h"
 #include "orrery/planner/answer/run_planner.h"
+#include "orrery/planner/search/spares.h"
 #include "orrery/planner/verify/proof.h"
 #include "orrery/scenario/document/scenario_keys.h"
 
@@ -35,7 +39,27 @@ Scenario asked(Scenario s) {
         "energy or throughput");
   const bool money = q.choice.objective == PlanObjective::kCost || q.choice.budget > 0;
   if (money && !s.cost.asked()) s.cost.tier = "on_demand";
+  auto& asked = std::get<PlanQuestion>(s.asked);
+  if (!q.choice.day.empty()) {
+    if (!q.service.trace.empty())
+      throw InputError("plan.day is of generated loads; a trace has its own rates");
+    asked.service.rate = *std::max_element(q.choice.day.begin(), q.choice.day.end());
+    if (asked.service.rate <= 0) throw InputError("plan.day: no part of the day has a load");
+  }
+  if (!q.choice.robust.empty() && q.choice.objective == PlanObjective::kThroughput)
+    throw InputError("plan.robust: objective throughput has no load that could differ");
   return s;
+}
+
+// Infeasible: the model has no context for a request of the load.
+void check_lengths(const Scenario& question, const Architecture& model, const PlannedLoad& load) {
+  const std::int64_t own = question.workload.max_model_len;
+  const std::int64_t context = own > 0 ? own : model.max_context;
+  if (context <= 0 || load.longest <= context) return;
+  throw Infeasible(fmt::format(
+      "the load has a request of {} tokens, and {} takes {} ({}): no engine can serve all of it",
+      load.longest, question.model, context,
+      own > 0 ? "workload.max_model_len" : "the context that it was made for"));
 }
 
 // Throws with the reasons why nothing serves, and with the plan that comes closest.
@@ -54,6 +78,18 @@ std::string compared(PlanObjective objective, const Proof& best, const Proof& ot
                      kWhat[static_cast<std::size_t>(objective)]);
 }
 
+// To four digits, for people; the scenario of a plan has all of them.
+double rounded(double v) { return std::stod(fmt::format("{:.4g}", v)); }
+
+// The spare engines that plan.availability asks for.
+std::string spare_note(const PlanChoice& plan, const FleetPlan& f) {
+  if (plan.availability <= 0 || f.decode) return "";
+  const double u = down_share(f.engine.gpus(), plan.repair);
+  return fmt::format(
+      "{} of {} engines may be down: the others are enough, and there for {:.8g} % of the time",
+      f.spare, f.engines, 100 * share_of_time(f.engines - f.spare, f.spare, u));
+}
+
 Point point_of(const Proof& proof, const Scenario& question) {
   const FleetPlan& f = proof.raced.fleet;
   Point p = proof.point;
@@ -67,16 +103,19 @@ Point point_of(const Proof& proof, const Scenario& question) {
           {"pp", f.engine.pp},
           {"dp", f.engine.dp},
           {"ep", f.engine.ep}};
+  if (f.engine.power_limit) p.at["power_limit"] = rounded(f.engine.power_limit->value());
   if (f.decode) {
     p.at["decode_engines"] = f.decode_engines;
     p.at["decode_tp"] = f.decode->tp, p.at["decode_pp"] = f.decode->pp;
     p.at["decode_dp"] = f.decode->dp, p.at["decode_ep"] = f.decode->ep;
   }
-  p.at["rate"] = proof.raced.rate;
+  p.at["rate"] = rounded(proof.raced.rate);
   const std::vector<Metric> metrics = {exact_metric("chance", "%", 100 * proof.chance),
                                        exact_metric("headroom", "%", proof.headroom)};
   if (!proof.brief) p.metrics.insert(p.metrics.begin(), metrics.begin(), metrics.end());
   std::vector<std::string> notes = {"plan: " + f.name()};
+  if (std::string spare = spare_note(question.as<PlanQuestion>().choice, f); !spare.empty())
+    notes.push_back(std::move(spare));
   const auto& service = question.as<PlanQuestion>().service;
   if (const auto limit = nearest_limit(service.slo, p))
     notes.push_back(fmt::format("closest limit: {} is {:.4g} of {:.4g} ms", limit->metric,
@@ -84,6 +123,36 @@ Point point_of(const Proof& proof, const Scenario& question) {
   // The simulation's own notes say which prices, formats and settings were assumed.
   p.notes.insert(p.notes.begin(), notes.begin(), notes.end());
   return p;
+}
+
+// The engines of a plan over plan.day.
+std::string day_note(const PlanChoice& plan, const FleetPlan& fleet, Trials& trials) {
+  if (fleet.decode) return "plan.day: schedules are of aggregated plans alone";
+  const DaySchedule day = plan_day(plan, fleet, trials);
+  std::string engines;
+  for (const std::int64_t n : day.engines) engines += fmt::format(" {}", n);
+  return fmt::format(
+      "a day: engines{}; {:.4g} GPU hours with {} starts, {:.4g} if engines started at once, "
+      "{:.4g} "
+      "with the engines of the peak all day",
+      engines, day.gpu_hours, day.starts, day.perfect, day.peak);
+}
+
+// Adds what is said of a whole search: the plans over a day, robust plans, and what would change
+// the plan. Stopped: the watcher ends the search.
+void explain(Runner& runner, const Scenario& question, const PlannedLoad& load,
+             const FirstStage& first, const RaceResult& raced, Trials& trials, Plans& out) {
+  const PlanChoice& plan = question.as<PlanQuestion>().choice;
+  std::vector<Point>& points = out.answer.points;
+  for (std::size_t i = 0; i < points.size() && !plan.day.empty(); ++i)
+    points[i].notes.insert(points[i].notes.begin() + 1, day_note(plan, out.fleets[i], trials));
+  std::vector<std::string>& told = points.front().notes;
+  if (!plan.robust.empty())
+    for (const RobustPlan& r : robust_plans(runner, question, raced.best, trials.desk()))
+      told.push_back("robust: " + r.text());
+  if (!plan.explain) return;
+  out.changes = find_changes(question, load, first, raced.best.front(), trials, runner);
+  for (const Change& c : out.changes) told.push_back(c.text());
 }
 
 // The highest value first where more is better.
@@ -119,6 +188,7 @@ Plans find_plans(Runner& runner, const Scenario& scenario, Desk& desk) {
   const PlannedLoad load = planned_load(q.service, notes);
   if (load.rate <= 0 && q.choice.objective != PlanObjective::kThroughput)
     throw InputError("plan: all requests of the load come at once; a plan needs a rate");
+  check_lengths(question, runner.architecture(question.model), load);
   const FirstStage first = first_stage(runner, question, load, desk);
   if (first.options.empty())
     refuse(
@@ -150,6 +220,13 @@ Plans find_plans(Runner& runner, const Scenario& scenario, Desk& desk) {
     told.push_back(
         fmt::format("of {} engines cannot serve: {}", first.considered, counted(first.rejected)));
   answer.complete = !desk.stopped();
+  if (*answer.complete) {
+    try {
+      explain(runner, question, load, first, raced, trials, out);
+    } catch (const Stopped&) {
+      answer.complete = false;
+    }
+  }
   told.push_back(account(raced, trials, *answer.complete));
   return out;
 }

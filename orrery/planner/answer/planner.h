@@ -16,6 +16,7 @@
 
 #include <vector>
 
+#include "orrery/planner/answer/changes.h"
 #include "orrery/planner/crew/desk.h"
 #include "orrery/planner/space/fleet_plan.h"
 #include "orrery/scenario/answer/answer.h"
@@ -27,7 +28,8 @@ namespace orrery {
 struct Plans {
   Answer answer;
   std::vector<FleetPlan> fleets;
-  std::vector<double> rates;  // requests/s
+  std::vector<double> rates;    // requests/s
+  std::vector<Change> changes;  // what would change the best plan; empty without plan.explain
 };
 
 // A point for each plan, the best first: that of the simulated service, and `chance` and `headroom`

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "orrery/base/error.h"
+#include "orrery/planner/answer/run_changes.h"
 #include "orrery/planner/search/run_search.h"
 #include "orrery/planner/space/question_keys.h"
 #include "orrery/scenario/document/scenario_keys.h"
@@ -41,12 +42,19 @@ Scenario with_defaults(Scenario s) {
 }
 
 std::string usd(double value) {
+  if (value < 1e4) return fmt::format("{:.4g} USD", value);
   return value < 1e6 ? fmt::format("{:.4g} thousand USD", value / 1e3)
                      : fmt::format("{:.4g} million USD", value / 1e6);
 }
 
+std::string long_time(Seconds t) {
+  constexpr double kHour = 3600;
+  return t.value() < 2 * kDay ? fmt::format("{:.4g} hours", t.value() / kHour)
+                              : fmt::format("{:.4g} days", days(t));
+}
+
 std::string told(const RatedRun& r) {
-  return fmt::format("{}: {:.4g} days{}", r.plan.name(), days(r.run.total),
+  return fmt::format("{}: {}{}", r.plan.name(), long_time(r.run.total),
                      r.run.usd > 0 ? ", " + usd(r.run.usd) : "");
 }
 
@@ -263,6 +271,8 @@ RunPlans find_run_plans(Runner& runner, const Scenario& scenario, Desk& desk) {
   std::string sizes;
   for (const auto& best : search.best) sizes += (sizes.empty() ? "" : "; ") + told(best.front());
   notes.push_back("the best of each number of GPUs: " + sizes);
+  for (std::string& change : run_changes(choice.objective, search, ranked.front()))
+    notes.push_back(std::move(change));
   if (!scenario.as<PlanQuestion>().training->chance)
     notes.push_back(fmt::format(
         "not declared: a checkpoint takes {:.0f} s from the job, a restart {:.0f} min (chance)",

@@ -18,10 +18,12 @@ PlannedLoad planned_load(const ServiceQuestion& service, std::vector<std::string
   out.equal = true;
   for (const Request& r : load.requests) {
     input += r.input, output += r.output;
+    out.longest = std::max<std::int64_t>(out.longest, r.input + r.output);
     last = std::max(last, r.arrival);
     const Request& first = load.requests.front();
     out.equal &= r.input == first.input && r.output == first.output;
   }
+  out.requests = static_cast<std::int64_t>(load.requests.size());
   out.isl = input / n, out.osl = output / n;
   if (rated) {
     out.rate = service.rate;

@@ -12,7 +12,8 @@ namespace orrery {
 struct PlannedLoad {
   double rate = 0;          // requests/s; 0: the question seeks it, or all requests come at once
   double isl = 1, osl = 1;  // mean tokens of a prompt, of an output
-  bool equal = false;       // all requests have these lengths
+  std::int64_t requests = 0, longest = 0;  // tokens of the longest request, prompt and output
+  bool equal = false;                      // all requests have these lengths
   bool shares_prompts = false;  // prompts repeat others, so that caches may shorten prefill
 };
 

@@ -69,7 +69,7 @@ LaunchCommand launch_command(const Bundle& bundle, const EngineOption& option, E
   values.push_back(fmt::arg("ep", option.ep));
   values.push_back(fmt::arg("ranks", option.tp * option.dp));
   values.push_back(fmt::arg("max_model_len", max_model_len));
-  std::string text = facts.command;
+  std::string text;
   const auto add = [&](bool wanted, const std::string& flag, const char* what) {
     if (!wanted) return;
     if (flag.empty() && out.refused.empty())
@@ -90,9 +90,12 @@ LaunchCommand launch_command(const Bundle& bundle, const EngineOption& option, E
       out.needs = fmt::format("a checkpoint of the model in {}", option.format);
     }
   }
+  const std::size_t layout = text.size();
   add(role == EngineRole::kPrefill, facts.prefill, "prefill alone");
   add(role == EngineRole::kDecode, facts.decode, "decode alone");
-  if (out.refused.empty()) out.command = fmt::vformat(text, values);
+  if (!out.refused.empty()) return out;
+  out.command = fmt::vformat(facts.command + text, values);
+  out.flags = fmt::vformat(text.substr(0, layout), values);
   return out;
 }
 

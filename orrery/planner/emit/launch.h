@@ -16,6 +16,7 @@ enum class EngineRole { kBoth, kPrefill, kDecode };
 
 struct LaunchCommand {
   std::string command;  // empty: it cannot be written
+  std::string flags;    // those of it that tell layout, length and format, each after a space
   std::string image;    // of a container that has the engine
   std::string refused;  // why there is no command
   std::string needs;    // what the user must see to, such as a checkpoint in fp8; empty: nothing

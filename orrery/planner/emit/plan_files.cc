@@ -5,9 +5,12 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "orrery/hardware/catalog.h"
+#include "orrery/hardware/cluster.h"
 #include "orrery/model/catalog/catalog.h"
 #include "orrery/planner/bound/planned_load.h"
 #include "orrery/planner/emit/launch.h"
+#include "orrery/planner/emit/platforms.h"
 #include "orrery/scenario/document/scenario_keys.h"
 
 namespace orrery {
@@ -45,6 +48,9 @@ std::string launch_script(const Bundle& bundle, const FleetPlan& plan, const std
     const LaunchCommand c = launch_command(bundle, s.option, s.role, model, max_model_len);
     out += fmt::format("\n# {} engine{} of {} GPU{} each.\n", s.engines, s.engines == 1 ? "" : "s",
                        s.option.gpus(), s.option.gpus() == 1 ? "" : "s");
+    if (s.option.power_limit)
+      out += fmt::format("# On each machine first: nvidia-smi -pl {:.0f}\n",
+                         s.option.power_limit->value());
     if (!c.needs.empty()) out += fmt::format("# Needs {}.\n", c.needs);
     out += c.command.empty() ? fmt::format("# No command: {}.\n", c.refused) : c.command + "\n";
   }
@@ -85,18 +91,35 @@ spec:
       plan.engines, c.image, nlohmann::json(c.command).dump(), plan.engine.gpus());
 }
 
+// Sets the rate of a load; a trace is sent faster or slower.
+void at_rate(ServiceQuestion& service, double rate) {
+  std::vector<std::string> notes;
+  if (!service.trace.empty()) {
+    const double own = planned_load(service, notes).rate;
+    if (own > 0 && std::abs(rate / own - 1) > 1e-9) service.time_scale *= own / rate;
+    if (own > 0) return;
+  }
+  service.rate = rate;
+}
+
+std::int64_t node_gpus(const Bundle& bundle, const FleetPlan& plan) {
+  const Catalog catalog(bundle);
+  return node_of(catalog, catalog.gpu(plan.engine.gpu.gpu), "").gpu_count;
+}
+
 std::string bench_script(const Scenario& service, const std::string& model) {
   const auto& q = service.as<ServiceQuestion>();
   std::vector<std::string> notes;
   const PlannedLoad load = planned_load(q, notes);
   return fmt::format(
       "#!/bin/sh\n"
-      "# The load of the plan with vLLM's client. Its result is compared with the prediction by\n"
+      "# The load of the plan with vLLM's client{}. Its result is compared with the prediction by\n"
       "#   orrery compare result.json scenario.json\n"
       "vllm bench serve --model {} --dataset-name random --random-input-len {} "
       "--random-output-len {} \\\n"
       "  --request-rate {:.4g} --num-prompts {} --save-result --result-filename result.json\n",
-      model, std::llround(load.isl), std::llround(load.osl), load.rate, q.sent());
+      q.trace.empty() ? "" : ", at the mean lengths and the rate of the trace", model,
+      std::llround(load.isl), std::llround(load.osl), load.rate, load.requests);
 }
 
 }  // namespace
@@ -109,14 +132,28 @@ Files plan_files(const Bundle& bundle, const Scenario& question, const Plans& pl
     const FleetPlan& plan = plans.fleets[i];
     const std::string folder = fmt::format("{}/", i + 1);
     Scenario service = plan.service(question);
-    std::get<ServiceQuestion>(service.asked).rate = plans.rates[i];
+    at_rate(std::get<ServiceQuestion>(service.asked), plans.rates[i]);
     out.emplace_back(folder + "scenario.json", to_json(service).dump(1) + "\n");
     out.emplace_back(folder + "launch.sh", launch_script(bundle, plan, model, longest));
     out.emplace_back(folder + "bench.sh", bench_script(service, model));
+    for (auto& file : platform_files(bundle, plan, model, longest, node_gpus(bundle, plan)))
+      out.emplace_back(folder + file.first, std::move(file.second));
     if (plan.decode) continue;
     if (std::string text = kubernetes(bundle, plan, model, longest); !text.empty())
       out.emplace_back(folder + "kubernetes.yaml", std::move(text));
   }
+  return out;
+}
+
+std::string changes_markdown(const Plans& plans) {
+  if (plans.changes.empty()) return "";
+  std::string out =
+      "\n## What would change the best plan\n\n| with | best plan | better by | "
+      "|\n|---|---|---:|---|\n";
+  for (const Change& c : plans.changes)
+    out += fmt::format("| {} | {} | {} | {} |\n", c.what,
+                       c.best ? c.best->fleet.name() : "nothing keeps the limits",
+                       c.best && c.gain ? fmt::format("{:.1f} %", 100 * *c.gain) : "", c.price);
   return out;
 }
 

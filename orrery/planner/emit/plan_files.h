@@ -5,6 +5,8 @@
 //   1/scenario.json           answered by `orrery run 1/scenario.json`
 //   1/launch.sh               one engine of each kind, and how many are wanted
 //   1/kubernetes.yaml         absent for disaggregated plans, whose router is another's product
+//   1/dynamo.yaml, 1/llm-d-values.yaml, 1/trtllm-disaggregated.yaml
+//                             of platforms that can start the engine (platforms.h)
 //   1/bench.sh                the load of the question, for the service as it runs
 #pragma once
 
@@ -20,5 +22,8 @@ namespace orrery {
 std::vector<std::pair<std::string, std::string>> plan_files(const Bundle& bundle,
                                                             const Scenario& question,
                                                             const Plans& plans);
+
+// The changes of the plans as a section of plan.md; empty without plan.explain.
+std::string changes_markdown(const Plans& plans);
 
 }  // namespace orrery

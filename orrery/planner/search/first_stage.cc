@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "orrery/planner/search/spares.h"
 #include "orrery/planner/space/question_keys.h"
 #include "orrery/planner/space/space.h"
 #include "orrery/planner/store/result_key.h"
@@ -85,7 +86,12 @@ std::int64_t most_engines(const PlanChoice& plan, const RatedOption& rated, std:
     const double hour = plan.budget / kHoursOfMonth - hour_taken;
     most = std::min(most, static_cast<std::int64_t>(std::floor(hour / rated.bound.hour + 1e-9)));
   }
-  return std::max<std::int64_t>(0, most - plan.spare);
+  if (most < kNoLimit || plan.spare > 0) {
+    std::int64_t engines = std::max<std::int64_t>(0, most - plan.spare);
+    while (engines > 0 && engines + spares(plan, rated.option, engines) > most) --engines;
+    return engines;
+  }
+  return most;
 }
 
 }  // namespace orrery

@@ -15,13 +15,15 @@ std::string layout_name(const EngineOption& e) {
 }  // namespace
 
 std::string EngineOption::name() const {
-  return fmt::format("{} {}, {}, {}, {}", gpus(), gpu.gpu, engine,
-                     format.empty() ? "checkpoint" : format, layout_name(*this));
+  return fmt::format("{} {}, {}, {}, {}{}", gpus(), gpu.gpu, engine,
+                     format.empty() ? "checkpoint" : format, layout_name(*this),
+                     power_limit ? fmt::format(", {:.4g} W", power_limit->value()) : "");
 }
 
 Scenario EngineOption::asked(const Scenario& question) const {
   Scenario s = question;
   s.hardware.gpu = gpu.gpu;
+  s.hardware.power_limit = power_limit;
   s.engine.profile = engine;
   // A plan is started by the flags that it prints, as a recipe is.
   s.engine.setup = "tuned";
@@ -38,6 +40,13 @@ std::string FleetPlan::name() const {
   if (!decode) return fmt::format("{} x ({})", engines, engine.name());
   return fmt::format("prefill {} x ({}), decode {} x ({})", engines, engine.name(), decode_engines,
                      decode->name());
+}
+
+FleetPlan FleetPlan::at_work() const {
+  FleetPlan out = *this;
+  out.engines -= spare, out.decode_engines -= decode_spare;
+  out.spare = out.decode_spare = 0;
+  return out;
 }
 
 Scenario FleetPlan::service(const Scenario& question) const {

@@ -18,6 +18,7 @@ struct EngineOption {
   std::string engine;  // id of the engine's profile
   std::string format;  // of the weights; empty: the checkpoint's
   int tp = 1, pp = 1, dp = 1, ep = 1;
+  std::optional<Watts> power_limit = std::nullopt;  // of each board; none: the data sheet's
 
   std::int64_t gpus() const { return std::int64_t{tp} * pp * dp; }
   // "4 h100-sxm, vllm, fp8, tp 4"; no other option of a space has the same name.
@@ -31,9 +32,13 @@ struct FleetPlan {
   std::int64_t engines = 1;
   std::optional<EngineOption> decode;
   std::int64_t decode_engines = 0;
+  // Engines of each pool, among those above, that may be lost while the limits hold.
+  std::int64_t spare = 0, decode_spare = 0;
 
   std::int64_t gpus() const;
   std::string name() const;
+  // The fleet without its spare engines.
+  FleetPlan at_work() const;
   // The simulated service: the load of `question` on this fleet. REQUIRES a PlanQuestion.
   Scenario service(const Scenario& question) const;
 };

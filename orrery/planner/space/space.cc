@@ -1,6 +1,9 @@
 #include "orrery/planner/space/space.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <optional>
 
 #include "orrery/base/error.h"
 #include "orrery/hardware/cluster.h"
@@ -25,6 +28,45 @@ std::vector<std::int64_t> degrees(const std::vector<std::int64_t>& wanted, std::
   return out;
 }
 
+// The layouts of an engine, of at most `most` GPUs in nodes of `node`.
+void add_layouts(const PlanChoice& plan, std::int64_t node, std::int64_t most, bool experts,
+                 const EngineOption& engine, std::vector<EngineOption>& out) {
+  for (const std::int64_t tp : degrees(plan.tp, std::min(node, most))) {
+    for (const std::int64_t pp : degrees(plan.pp, most / tp)) {
+      EngineOption option = engine;
+      option.tp = static_cast<int>(tp), option.pp = static_cast<int>(pp);
+      out.push_back(option);
+      if (!experts || tp == 1) continue;
+      option.ep = option.tp;
+      out.push_back(option);
+      if (!plan.dp.empty()) continue;
+      option.dp = option.tp, option.tp = 1;
+      out.push_back(option);
+    }
+  }
+  for (const std::int64_t n : plan.dp) {
+    if (!experts || n > most) continue;
+    EngineOption option = engine;
+    option.dp = option.ep = static_cast<int>(n);
+    out.push_back(option);
+  }
+}
+
+// The data sheet's limit, and those of the question that the board can be set to.
+std::vector<std::optional<Watts>> power_limits(const PlanChoice& plan, const Gpu& gpu) {
+  std::vector<std::optional<Watts>> out = {std::nullopt};
+  for (const std::string& text : plan.power_limits) {
+    const auto watts = parse_quantity(Dimension::kPower, text);
+    if (!watts || *watts <= 0)
+      throw InputError(fmt::format("plan.power_limits {}: expected a power, as 500 W", text));
+    const Watts limit(*watts);
+    const bool settable = gpu.power && limit < *gpu.power &&
+                          (!gpu.least_power_limit || limit >= *gpu.least_power_limit);
+    if (settable) out.emplace_back(limit);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<EngineOption> engine_options(const Scenario& question, const Catalog& catalog,
@@ -40,20 +82,17 @@ std::vector<EngineOption> engine_options(const Scenario& question, const Catalog
     std::int64_t most = plan.engine_gpus > 0 ? plan.engine_gpus : node;
     if (stock.gpus > 0) most = std::min(most, stock.gpus);
     if (plan.gpus > 0) most = std::min(most, plan.gpus);
+    std::vector<EngineOption> layouts;
     for (const std::string& engine : plan.engines) {
       for (const std::string& format : plan.formats) {
-        for (const std::int64_t tp : degrees(plan.tp, std::min(node, most))) {
-          for (const std::int64_t pp : degrees(plan.pp, most / tp)) {
-            EngineOption option{stock, engine, format == "checkpoint" ? "" : format,
-                                static_cast<int>(tp), static_cast<int>(pp)};
-            out.push_back(option);
-            if (!experts || tp == 1) continue;
-            option.ep = option.tp;
-            out.push_back(option);
-            option.dp = option.tp, option.tp = 1;
-            out.push_back(option);
-          }
-        }
+        EngineOption option{stock, engine, format == "checkpoint" ? "" : format};
+        add_layouts(plan, node, most, experts, option, layouts);
+      }
+    }
+    for (const std::optional<Watts>& limit : power_limits(plan, gpu)) {
+      for (EngineOption& option : layouts) {
+        option.power_limit = limit;
+        out.push_back(option);
       }
     }
   }

@@ -1,9 +1,10 @@
 // The engines among which a plan is chosen: every combination of the question's GPUs, engines,
-// formats and layouts that has at most as many GPUs as an engine may have.
+// formats, layouts and power limits that has at most as many GPUs as an engine may have.
 //
 // Tensor-parallel ranks are powers of two up to the GPUs of a node, pipeline stages powers of two.
 // A model with experts is also laid out with its experts divided over all ranks, and with attention
-// that is data-parallel instead of tensor-parallel. Whether an option fits and keeps the rules of
+// that is data-parallel instead of tensor-parallel; over more than a node where PlanChoice::dp says
+// so. Whether an option fits and keeps the rules of
 // the model is told by the first stage (bound/engine_bound.h).
 #pragma once
 

@@ -12,13 +12,6 @@ constexpr double kLess = 0.98;       // of the rate, where it was too high
 constexpr double kMostHeadroom = 4;  // times the rate
 constexpr double kClose = 1.02;
 
-// The fleet without its spare engines, which are those that may be lost.
-FleetPlan at_work(FleetPlan fleet, std::int64_t spare) {
-  fleet.engines -= spare;
-  if (fleet.decode) fleet.decode_engines -= spare;
-  return fleet;
-}
-
 double headroom_of(const FleetPlan& fleet, double rate, Trials& trials) {
   double meets = 1, misses = kMostHeadroom;
   if (trials.meets(fleet, misses * rate)) return misses;
@@ -37,7 +30,7 @@ Proof settled(const Scenario& question, const Raced& raced, Trials& trials) {
   const bool by_rate = asked.choice.objective == PlanObjective::kThroughput;
   Proof out;
   out.raced = raced;
-  FleetPlan fleet = at_work(raced.fleet, asked.choice.spare);
+  FleetPlan fleet = raced.fleet.at_work();
   for (;;) {
     out.kept = Trials::kept(
         trials.again(fleet, out.raced.rate, first_seed(asked), trials.deviations(), false));

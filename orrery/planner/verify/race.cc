@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "orrery/base/error.h"
+#include "orrery/planner/search/spares.h"
 
 namespace orrery {
 namespace {
@@ -89,10 +90,15 @@ class Race {
   double score(const Raced& r) const { return throughput() ? -r.value : r.value; }
 
   double spare_value(const RatedOption& o, std::int64_t engines) const {
-    return o.value(plan_.objective, static_cast<double>(engines + plan_.spare));
+    return o.value(plan_.objective,
+                   static_cast<double>(engines + spares(plan_, o.option, engines)));
+  }
+  std::int64_t with_spares(const Entrant& e, std::int64_t engines) const {
+    return engines + spares(plan_, e.engine->option, engines);
   }
   FleetPlan fleet(const Entrant& e, std::int64_t engines, std::int64_t decoders) const {
-    FleetPlan f{e.engine->option, engines, std::nullopt, 0};
+    FleetPlan f;
+    f.engine = e.engine->option, f.engines = engines;
     if (e.decode) f.decode = e.decode->option, f.decode_engines = decoders;
     return f;
   }
@@ -111,6 +117,7 @@ class Race {
       for (const RatedOption& d : first.options) {
         const EngineOption &a = p.option, &b = d.option;
         if (a.gpu.gpu != b.gpu.gpu || a.engine != b.engine || a.format != b.format) continue;
+        if (a.power_limit != b.power_limit) continue;  // one for the fleet
         // GPUs or money for a request a second.
         const double each = p.value(plan_.objective, 1 / p.bound.prefill) +
                             d.value(plan_.objective, 1 / d.bound.decode);
@@ -125,8 +132,12 @@ class Race {
   // Enters a fleet that keeps the limits. Returns why it is left out; null: it is not.
   const char* enter(FleetPlan fleet, double value, double rate) {
     if (given_) return nullptr;
-    fleet.engines += plan_.spare;
-    if (fleet.decode) fleet.decode_engines += plan_.spare;
+    fleet.spare = spares(plan_, fleet.engine, fleet.engines);
+    fleet.engines += fleet.spare;
+    if (fleet.decode) {
+      fleet.decode_spare = spares(plan_, *fleet.decode, fleet.decode_engines);
+      fleet.decode_engines += fleet.decode_spare;
+    }
     const Raced raced{std::move(fleet), value, rate};
     if (full() && score(raced) >= threshold()) return kWorse;
     const auto at =
@@ -185,8 +196,8 @@ class Race {
     const double below = std::min(kMost * value(x0, y0), pruned() ? threshold() : kNone);
     std::vector<Pools> tried;
     for (std::int64_t x = x0; value(x, y0) < below && x <= most(*e.engine); ++x) {
-      const std::int64_t taken = (x + plan_.spare) * e.engine->option.gpus();
-      const double hour = static_cast<double>(x + plan_.spare) * e.engine->bound.hour;
+      const std::int64_t taken = with_spares(e, x) * e.engine->option.gpus();
+      const double hour = static_cast<double>(with_spares(e, x)) * e.engine->bound.hour;
       const std::int64_t there = most_engines(plan_, *e.decode, taken, hour);
       for (std::int64_t y = y0; value(x, y) < below && y <= there; ++y)
         tried.push_back({x, y, value(x, y)});
@@ -252,8 +263,8 @@ class Race {
     const char* left = kTooMany;
     std::int64_t last = -1;  // engines for decode beside one fewer for prefill
     for (std::int64_t x = 1; x <= most(*e.engine); ++x) {
-      const std::int64_t taken = (x + plan_.spare) * e.engine->option.gpus();
-      const double hour = static_cast<double>(x + plan_.spare) * e.engine->bound.hour;
+      const std::int64_t taken = with_spares(e, x) * e.engine->option.gpus();
+      const double hour = static_cast<double>(with_spares(e, x)) * e.engine->bound.hour;
       const std::int64_t y = most_engines(plan_, *e.decode, taken, hour);
       if (y < 1) break;
       if (y == last) continue;

@@ -69,15 +69,49 @@ bool Trials::kept(const Point& p) {
   return p.feasibility.fits && p.meets_slo.value_or(true) && !grows(p);
 }
 
+Trials::Trials(const Trials& other, const Scenario& question)
+    : Trials(other.runner_, question, other.load_, other.desk_) {
+  learn(other);
+}
+
+void Trials::learn(const Trials& other) {
+  simulations_ = std::max(simulations_, other.simulations_);
+  const auto& slo = question_.as<PlanQuestion>().service.slo;
+  for (const auto& [key, tried] : other.known_) {
+    if (!tried.sound) {
+      known_.emplace(key, tried);
+    } else if (const auto met = tried.figures.keep(slo)) {
+      const auto [at, added] = known_.emplace(key, tried);
+      if (added) at->second.met = *met;
+    }
+  }
+}
+
+std::optional<double> Trials::figure(SloLimit limit, const FleetPlan& fleet, double rate) {
+  const Tried& t = tried(fleet, rate);
+  return t.sound ? t.figures.of(limit) : std::nullopt;
+}
+
+std::vector<FleetPlan> Trials::simulated(double rate) const {
+  std::vector<FleetPlan> out;
+  for (const auto& [key, tried] : known_)
+    if (key.second == rate) out.push_back(tried.fleet);
+  return out;
+}
+
 const Trials::Tried& Trials::tried(const FleetPlan& fleet, double rate) {
   const auto key = std::pair(fleet.name(), rate);
   if (const auto it = known_.find(key); it != known_.end()) return it->second;
   const Scenario s = at(fleet, rate);
   const std::int64_t seed = s.as<ServiceQuestion>().seed;
   Tried& out = known_[key];
+  out.fleet = fleet;
   try {
     const Point p = again(fleet, rate, seed, deviations(), false);
-    out = {kept(p), value(p, "energy_per_request")};
+    out.met = kept(p);
+    out.sound = p.feasibility.fits && !grows(p) && value(p, "rejected") == 0;
+    out.energy = value(p, "energy_per_request");
+    out.figures = SloFigures(s.as<ServiceQuestion>().slo, p);
   } catch (const Infeasible&) {
   }
   return out;

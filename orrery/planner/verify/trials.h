@@ -8,12 +8,15 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "orrery/planner/bound/planned_load.h"
 #include "orrery/planner/crew/desk.h"
 #include "orrery/planner/space/fleet_plan.h"
 #include "orrery/planner/space/question_keys.h"
+#include "orrery/planner/verify/slo_limits.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
@@ -26,6 +29,11 @@ class Trials {
   // Trials of the same question that remember and count by themselves.
   Trials apart() const { return {runner_, question_, load_, desk_}; }
   Desk& desk() const { return desk_; }
+  // The same load for a question with other limits, GPUs or money.
+  Trials(const Trials& other, const Scenario& question);
+  // Takes over what `other` has simulated of the same load, judged by the limits of this question,
+  // as far as its percentiles are among those of an answer.
+  void learn(const Trials& other);
 
   // Whether the fleet keeps the limits at `rate` requests/s. Remembers what it was asked.
   bool meets(const FleetPlan& fleet, double rate) { return tried(fleet, rate).met; }
@@ -33,6 +41,12 @@ class Trials {
   double energy_per_request(const FleetPlan& fleet, double rate) {
     return tried(fleet, rate).energy;
   }
+
+  // The figure of a limit in the same simulation, ms at the percentile of the question; none: the
+  // queues grow, a request is refused, or the answer has no such percentile.
+  std::optional<double> figure(SloLimit limit, const FleetPlan& fleet, double rate);
+  // The fleets that were simulated at `rate`.
+  std::vector<FleetPlan> simulated(double rate) const;
 
   // The answer for the fleet with requests of another seed, every step at `deviations` standard
   // deviations. `intervals`: with further simulations for its intervals.
@@ -46,8 +60,10 @@ class Trials {
 
  private:
   struct Tried {
-    bool met = false;
-    double energy = 0;  // J a request
+    FleetPlan fleet;
+    bool met = false, sound = false;  // sound: it serves all requests, and its queues do not grow
+    double energy = 0;                // J a request
+    SloFigures figures;
   };
   const Tried& tried(const FleetPlan& fleet, double rate);
   // Requests of a trial at a rate: those of the question, but at least a minute's.

@@ -255,7 +255,7 @@ const std::vector<std::string>& keys_of(const Scenario::Asked& asked) {
       kReplay = {"name", "question", "hardware", "replay"},
       kTraining = {"name",     "question", "objective", "model", "model_overrides",
                    "hardware", "training", "chance",    "cost",  "energy"},
-      kPlan = {"name", "question", "model", "model_overrides", "workload", "cost",
+      kPlan = {"name", "question", "model", "model_overrides", "parallel", "workload", "cost",
                "load", "slo",      "plan"},
       kRunPlan = {"name", "question", "model",  "model_overrides",
                   "cost", "training", "chance", "plan"};
@@ -299,8 +299,11 @@ const TrainingQuestion* trained(const Scenario& s) {
 void keep_planned(const PlanQuestion& q, nlohmann::ordered_json& all) {
   for (const std::string& key : q.training ? plan_keys_of_services() : plan_keys_of_runs())
     all["plan"].erase(key);
-  if (!q.training) return;
-  for (const std::string& key : planned_training_keys()) all["training"].erase(key);
+  if (q.training) {
+    for (const std::string& key : planned_training_keys()) all["training"].erase(key);
+  } else {
+    for (const std::string& key : planned_parallel_keys()) all["parallel"].erase(key);
+  }
 }
 
 }  // namespace

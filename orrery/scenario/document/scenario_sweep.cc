@@ -131,8 +131,10 @@ void refuse_keys(const Node& map, const std::vector<std::string>& keys, const st
   for (std::size_t i = 0; i < map.keys().size(); ++i) {
     const Field* f = fields.find("training." + map.keys()[i]);
     const Field* of_plan = fields.find("plan." + map.keys()[i]);
+    const Field* of_parallel = fields.find("parallel." + map.keys()[i]);
     for (const std::string& key : keys) {
-      if (map.keys()[i] == key || (f && f->name() == key) || (of_plan && of_plan->name() == key))
+      if (map.keys()[i] == key || (f && f->name() == key) || (of_plan && of_plan->name() == key) ||
+          (of_parallel && of_parallel->name() == key))
         map.items()[i].fail(why);
     }
   }
@@ -151,6 +153,9 @@ void check_plan(const Node& document, const Node& plan) {
   document.at("load");
   document.at("slo");
   refuse_keys(plan, plan_keys_of_runs(), "plans of runs have this, plans of services do not");
+  if (const Node* parallel = document.find("parallel"))
+    refuse_keys(*parallel, planned_parallel_keys(),
+                "the plan chooses this; what it chooses from is listed under plan");
   check_lengths(document);
 }
 

@@ -61,6 +61,10 @@ void declare(Fields& f, PlanChoice& p) {
         "pipeline stages to choose from; none: 1, and 2 where tp fills a node; of a run all "
         "that divide the layers")
       .range(1, kMostGpus);
+  f.add("dp", p.dp,
+        "data-parallel groups of attention, over whose ranks experts are divided, to choose from; "
+        "none: as many as tensor-parallel ranks are tried")
+      .range(1, kMostGpus);
   f.add("engine_gpus", p.engine_gpus, "most GPUs of one engine; 0: those of a node")
       .range(0, kMostGpus);
   f.add("confidence", p.confidence,
@@ -74,6 +78,32 @@ void declare(Fields& f, PlanChoice& p) {
   f.add("top", p.top,
         "number of plans, each of another engine, layout or number of GPUs, that are shown")
       .range(1, 20);
+  f.add("explain", p.explain,
+        "search again for what would change the plan: limits at which another plan is the best, "
+        "more GPUs or money, other GPUs and the price at which they are as good, and layouts that "
+        "are the usual choice");
+  f.add("what_if_gpu", p.what_if_gpu,
+        "types of GPUs that are not to be had: plan.explain says what they would change, and below "
+        "which price they are the best")
+      .repeats();
+  f.add("availability", p.availability,
+        "least share of the time in which enough engines work; it gives the number of spare ones; "
+        "0: spare alone")
+      .range(0, 99.9999999)
+      .unit("%");
+  f.add("repair", p.repair, "time until a failed engine works again; needs availability");
+  f.add("robust", p.robust,
+        "the plan with the least regret if the load or the lengths of its requests differ by so "
+        "much: load:20%, lengths:10%")
+      .repeats();
+  f.add("day", p.day,
+        "requests a second in equal parts of a day, as of 24 hours; the answer then has the "
+        "numbers of engines over the day and their GPU hours")
+      .range(0, 1e6);
+  f.add("startup", p.startup, "time until an engine that is started serves; needs day");
+  f.add("power_limits", p.power_limits,
+        "power limits of a GPU's board to choose from, as 500 W; the data sheet's is always tried")
+      .repeats();
   f.add("exhaustive", p.exhaustive,
         "look at every candidate instead of those that can win; the plans are the same");
   f.add("by", p.by, "longest time to the end of a run, as 60 d; 0 s: no limit");
@@ -102,7 +132,9 @@ void declare(Fields& f, PlanChoice& p) {
 }
 
 const std::vector<std::string>& plan_keys_of_services() {
-  static const std::vector<std::string> keys = {"engines", "modes", "engine_gpus", "spare"};
+  static const std::vector<std::string> keys = {
+      "engines", "modes",  "dp",  "engine_gpus", "explain",      "what_if_gpu", "availability",
+      "repair",  "robust", "day", "startup",     "power_limits", "spare"};
   return keys;
 }
 
@@ -132,6 +164,11 @@ const std::vector<std::string>& planned_training_keys() {
                                                 "recompute_layers",
                                                 "split_embedding",
                                                 "split_loss"};
+  return keys;
+}
+
+const std::vector<std::string>& planned_parallel_keys() {
+  static const std::vector<std::string> keys = {"tp", "pp", "dp", "ep"};
   return keys;
 }
 

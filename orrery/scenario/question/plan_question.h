@@ -7,8 +7,9 @@
 //   plan: {gpu: [h100-sxm, "h200-sxm:64"], engines: [vllm, sglang], objective: cost}
 //
 // The planner chooses the GPU, the engine, the number formats, the layout and the number of engines
-// (orrery/planner). A document with `plan` therefore has no hardware, parallel, precision, engine
-// and cluster.
+// (orrery/planner). A document with `plan` therefore has no hardware, precision, engine and
+// cluster, and of parallel only how tokens travel to their experts (expert_plan.h), which all
+// engines share.
 //
 // With `training` in the place of `load` and `slo` it asks on which GPUs, how many of them and in
 // which layout a run is trained:
@@ -59,11 +60,24 @@ struct PlanChoice {
   std::vector<std::string> modes = {"aggregated"};
   // To be tried; empty: all that an engine, or a job, may have.
   std::vector<std::int64_t> tp, pp;
-  std::int64_t engine_gpus = 0;  // most GPUs of one engine; 0: one node
-  double confidence = 50;        // %: quantile of the step times at which fleets are tried
-  std::int64_t spare = 0;        // engines of each pool that may be lost within the limits
-  std::int64_t top = 3;          // plans of different engines that are shown and proved
-  bool exhaustive = false;       // look at all candidates instead of those that can win
+  // Data-parallel groups of attention of an engine whose experts are divided over all ranks; empty:
+  // as many as tensor-parallel ranks are tried.
+  std::vector<std::int64_t> dp;
+  std::int64_t engine_gpus = 0;          // most GPUs of one engine; 0: one node
+  double confidence = 50;                // %: quantile of the step times at which fleets are tried
+  std::int64_t spare = 0;                // engines of each pool that may be lost within the limits
+  std::int64_t top = 3;                  // plans of different engines that are shown and proved
+  bool explain = false;                  // search again for what would change the plan
+  std::vector<std::string> what_if_gpu;  // GPUs that are not to be had, to be compared with
+  double availability = 0;        // %: share of the time in which the limits must hold; 0: none
+  Seconds repair = Seconds(600);  // until a failed engine works again
+  // The parts of the load that may be other than asked, each with how much: "load:20%",
+  // "lengths:10%".
+  std::vector<std::string> robust;
+  std::vector<double> day;         // requests/s in equal parts of a day; none: always the load's
+  Seconds startup = Seconds(180);  // until an engine that is started serves
+  std::vector<std::string> power_limits;  // of a board, to be tried; none: the data sheet's alone
+  bool exhaustive = false;                // look at all candidates instead of those that can win
 
   // The members that follow are of a run alone.
   Seconds by;                                               // longest time to train; 0: no limit
@@ -83,7 +97,8 @@ void declare(Fields& fields, PlanChoice& plan);
 // The keys of `plan` that only a service has, and only a run.
 const std::vector<std::string>& plan_keys_of_services();
 const std::vector<std::string>& plan_keys_of_runs();
-// The keys of `training` that a plan chooses.
+// The keys of `training`, and of `parallel`, that a plan chooses.
 const std::vector<std::string>& planned_training_keys();
+const std::vector<std::string>& planned_parallel_keys();
 
 }  // namespace orrery

@@ -10,6 +10,7 @@
 #include "orrery/planner/bound/engine_bound.h"
 #include "orrery/planner/emit/launch.h"
 #include "orrery/planner/emit/plan_files.h"
+#include "orrery/planner/emit/platforms.h"
 #include "orrery/planner/space/space.h"
 #include "orrery/scenario/document/scenario_keys.h"
 #include "orrery/scenario/document/scenario_sweep.h"
@@ -280,6 +281,54 @@ TEST(LaunchCommand, HasTheFlagsOfTheEngine) {
   EXPECT_THAT(command().needs, HasSubstr("checkpoint"));
   o.engine = "lmdeploy";
   EXPECT_THAT(command().refused, HasSubstr("no flags of lmdeploy"));
+}
+
+// A plan of 3 engines with tensor parallelism 2, or of 3 for prefill and 2 for decode.
+std::map<std::string, std::string> platforms(const std::string& engine, bool apart, int tp = 2) {
+  FleetPlan plan;
+  plan.engine = {{"h100-sxm", 0}, engine, "", tp};
+  plan.engines = 3;
+  if (apart) plan.decode = plan.engine, plan.decode_engines = 2;
+  std::map<std::string, std::string> out;
+  for (auto& [name, text] : platform_files(Bundle(), plan, "meta/model", 8192, 8)) out[name] = text;
+  return out;
+}
+
+TEST(PlatformFiles, HaveThePoolsOfThePlan) {
+  auto files = platforms("vllm", false);
+  ASSERT_EQ(files.size(), 2U);
+  const Node dynamo = parse_yaml(files.at("dynamo.yaml"), "dynamo");
+  const Node& worker = dynamo.at("spec").at("services").at("worker");
+  EXPECT_EQ(worker.at("replicas").text(), "3");
+  EXPECT_EQ(worker.at("resources").at("limits").at("gpu").text(), "2");
+  EXPECT_THAT(files.at("dynamo.yaml"), HasSubstr("python3 -m dynamo.vllm --model meta/model "
+                                                 "--tensor-parallel-size 2 --max-model-len 8192"));
+  EXPECT_THAT(files.at("dynamo.yaml"), Not(HasSubstr("disaggregation")));
+  const Node llm_d = parse_yaml(files.at("llm-d-values.yaml"), "llm-d");
+  EXPECT_EQ(llm_d.at("decode").at("replicas").text(), "3");
+  EXPECT_EQ(llm_d.at("prefill").at("create").text(), "false");
+
+  files = platforms("vllm", true);
+  const Node apart = parse_yaml(files.at("dynamo.yaml"), "dynamo");
+  EXPECT_EQ(apart.at("spec").at("services").at("prefill").at("replicas").text(), "3");
+  EXPECT_EQ(apart.at("spec").at("services").at("decode").at("replicas").text(), "2");
+  EXPECT_THAT(files.at("dynamo.yaml"), AllOf(HasSubstr("--disaggregation-mode prefill\""),
+                                             HasSubstr("--disaggregation-mode decode\"")));
+  EXPECT_EQ(parse_yaml(files.at("llm-d-values.yaml"), "llm-d").at("prefill").at("replicas").text(),
+            "3");
+  EXPECT_THAT(files.at("llm-d-values.yaml"), HasSubstr("NixlConnector"));
+
+  files = platforms("trtllm", true);
+  ASSERT_EQ(files.size(), 1U);
+  const Node server = parse_yaml(files.at("trtllm-disaggregated.yaml"), "trtllm");
+  EXPECT_EQ(server.at("context_servers").at("urls").items().size(), 3U);
+  EXPECT_EQ(server.at("generation_servers").at("urls").items().size(), 2U);
+}
+
+TEST(PlatformFiles, AreLeftOutForWhatTheyCannotStart) {
+  EXPECT_TRUE(platforms("trtllm", false).empty());    // it serves both by itself
+  EXPECT_TRUE(platforms("lmdeploy", false).empty());  // an engine that none knows
+  EXPECT_TRUE(platforms("vllm", false, 16).empty());  // over two nodes
 }
 
 }  // namespace

@@ -1,0 +1,48 @@
+#include "orrery/planner/verify/slo_limits.h"
+
+#include <fmt/format.h>
+
+namespace orrery {
+
+std::string name_of(SloLimit limit) {
+  constexpr const char* kNames[] = {"ttft", "tpot", "e2e"};
+  return kNames[static_cast<std::size_t>(limit)];
+}
+
+Seconds allowed(const ServiceQuestion::Slo& slo, SloLimit limit) {
+  const Seconds all[] = {slo.ttft, slo.tpot, slo.e2e};
+  return all[static_cast<std::size_t>(limit)];
+}
+
+void allow(ServiceQuestion::Slo& slo, SloLimit limit, Seconds time) {
+  Seconds* const all[] = {&slo.ttft, &slo.tpot, &slo.e2e};
+  *all[static_cast<std::size_t>(limit)] = time;
+}
+
+std::string metric_of(const ServiceQuestion::Slo& slo, SloLimit limit) {
+  const std::optional<double>* const own[] = {&slo.ttft_percentile, &slo.tpot_percentile,
+                                              &slo.e2e_percentile};
+  const double percentile = own[static_cast<std::size_t>(limit)]->value_or(slo.percentile);
+  return fmt::format("{}_p{:g}", name_of(limit), percentile);
+}
+
+SloFigures::SloFigures(const ServiceQuestion::Slo& slo, const Point& point) {
+  for (const SloLimit limit : kSloLimits) {
+    if (allowed(slo, limit) <= Seconds(0)) continue;
+    if (const Metric* m = point.find(metric_of(slo, limit)))
+      figures_[static_cast<std::size_t>(limit)] = m->value;
+  }
+}
+
+std::optional<bool> SloFigures::keep(const ServiceQuestion::Slo& slo) const {
+  bool kept = true;
+  for (const SloLimit limit : kSloLimits) {
+    const Seconds time = allowed(slo, limit);
+    if (time <= Seconds(0)) continue;
+    if (!at(limit)) return std::nullopt;
+    kept = kept && *at(limit) <= time / milliseconds(1);
+  }
+  return kept;
+}
+
+}  // namespace orrery
