@@ -1,4 +1,4 @@
-// Measured rows of training state the release of PyTorch and the library of attention that they ran.
+// Measured rows of training state the release of PyTorch and the library of attention.
 #include <gtest/gtest.h>
 
 #include <optional>
