@@ -108,6 +108,7 @@ TEST(PlanRanks, AWrongQuestionIsRefusedOnce) {
   if (!has_mpi()) GTEST_SKIP() << "needs mpirun and a program with MPI";
   for (const char* ask : {"plan -m llama-3-8b --gpu h100-sxm --rate 2 --slo tpot:30ms --tp 3x",
                           "plan -m llama-3-8b --gpu h100-sxm --rate 2",
+                          "plan -m llama-3-8b --gpu h100-sxm --rate 2 --slo tpot:30ms --resume /",
                           "plan -m llama-3-8b --gpu h100-sxm --rate 2 --slo tpot:0.01ms"}) {
     const Result r = on_ranks(2, kProgram + ask);
     EXPECT_NE(r.code, 0);

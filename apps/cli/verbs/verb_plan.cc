@@ -106,9 +106,12 @@ void add_plan(CLI::App& program, Context& context) {
     const std::unique_ptr<Ranks> ranks = join_mpi();
     const ScenarioSweep asked = verb->flags.scenario();
     Runner runner(context.bundle());
-    const auto store = opened_store(verb->store, runner);
     PlanProgress progress;
-    Desk desk({store.get(), &progress, ranks.get()});
+    std::unique_ptr<ResultStore> store;
+    // Made before the store is opened, which may fail on rank 0 alone: the others then end with it.
+    Desk desk({nullptr, &progress, ranks.get()});
+    store = opened_store(verb->store, runner);
+    desk.keep_in(store.get());
     Found found;
     runner.set_planner([&](Runner& by, const Scenario& question) {
       try {

@@ -36,6 +36,9 @@ class Desk : private Dealer::Results {
   Desk(const Desk&) = delete;
   Desk& operator=(const Desk&) = delete;
 
+  // Uses a store from now on; null: none.
+  void keep_in(ResultStore* store) { with_.store = store; }
+
   using Text = std::function<std::string()>;
   // The value of a key. Stopped: the watcher ends the search.
   std::string value(const Text& key, const Text& compute);
