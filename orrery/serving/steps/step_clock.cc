@@ -78,10 +78,11 @@ std::size_t StepClock::decode_times(std::int64_t sequences, std::int64_t past,
   // The sum is that of table_time(); nodes are read again only where they change.
   std::size_t below = SIZE_MAX;
   double a = 0, slope = 0;
+  const auto each = static_cast<double>(sequences);
+  auto sum = static_cast<double>(past);  // whole numbers, which are exact
   for (SimTime& t : times) {
-    const double context = mean(past, sequences);
-    past += sequences;
-    const NodeBelow at(context);
+    const NodeBelow at(sum / each);
+    sum += each;
     if (at.node != below) {
       below = at.node;
       if (row.size() < below + 2) row.resize(below + 2);
