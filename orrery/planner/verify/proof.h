@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "orrery/planner/verify/race.h"
+#include "orrery/planner/verify/trials.h"
 
 namespace orrery {
 

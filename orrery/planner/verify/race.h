@@ -14,7 +14,8 @@
 // Disaggregated fleets are pairs of options of one GPU, engine and format. Their bounds are the
 // prefill of one and the decode of the other; all pairs of numbers of engines below the threshold
 // are tried in the order of their value, without those that have no more engines of either kind
-// than a fleet that missed the limits.
+// than a fleet that missed the limits. For throughput every number of engines for prefill is tried
+// with all the engines for decode that are left.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@
 #include <vector>
 
 #include "orrery/planner/search/first_stage.h"
-#include "orrery/planner/verify/trials.h"
+#include "orrery/planner/verify/fleet_judge.h"
 
 namespace orrery {
 
@@ -42,6 +43,6 @@ struct RaceResult {
 
 // REQUIRES a PlanQuestion. InputError: throughput without a limit of GPUs or money.
 RaceResult race(const Scenario& question, const PlannedLoad& load, const FirstStage& first,
-                Trials& trials);
+                FleetJudge& trials);
 
 }  // namespace orrery
