@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <utility>
 
 namespace orrery {
 namespace {
@@ -44,6 +45,16 @@ double mean(std::int64_t sum, std::int64_t n) {
 }
 
 }  // namespace
+
+StepClock::StepClock(const StepModel& steps, StepScale scale, const LoraShape& lora)
+    : asked_steps_(steps),
+      kernels_(steps.memories().take(steps.kernels())),
+      steps_(steps.with(*kernels_)),
+      scale_(scale) {
+  batch_.lora = lora;
+}
+
+StepClock::~StepClock() { asked_steps_.memories().give_back(std::move(kernels_)); }
 
 SimTime StepClock::time(const StepShape& step) {
   if (step.chunks.empty()) {
@@ -106,7 +117,7 @@ SimTime StepClock::prompt_time(const StepShape& step) {
 SimTime StepClock::latency(const StepShape& step) {
   if (steps_.plan().pp == 1) return time(step);
   if (!through_) {
-    through_ = std::make_unique<StepClock>(steps_, scale_);
+    through_ = std::make_unique<StepClock>(asked_steps_, scale_);
     through_->all_stages_ = true;
     through_->batch_ = batch_;
   }
@@ -114,7 +125,7 @@ SimTime StepClock::latency(const StepShape& step) {
 }
 
 std::unique_ptr<StepTimer> StepClock::another() const {
-  return std::make_unique<StepClock>(steps_, scale_, batch_.lora);
+  return std::make_unique<StepClock>(asked_steps_, scale_, batch_.lora);
 }
 
 double StepClock::asked(std::int64_t wave_tokens) {
