@@ -25,9 +25,9 @@ class HeldTime {
     slack_ += of(duration.ps, held.slack);
     stranded_ += of(duration.ps, held.stranded);
   }
-  // Takes away what was added too much if every one of consecutive steps, from `ends.front()` on and
-  // with these ends, was added with the slack of the first, and each has `lost` tokens less than the
-  // one before.
+  // Takes away what was added too much if consecutive steps, the first of which starts at
+  // `ends.front()` and which end at the others, were all added with the slack of the first, and
+  // each has `lost` tokens less than the one before.
   void lose_slack(std::span<const SimTime> ends, std::int64_t lost) {
     const std::span<const SimTime> starts = ends.subspan(1, ends.size() - 2);  // but the first
     const SimTime end = ends.back();
