@@ -4,8 +4,8 @@
 // if even at its bound (engine_bound.h) its fleet is no better than the worst of the plans that are
 // shown; every other option is simulated until its best fleet is known. Since a bound is never
 // below what a simulation gives, the plans are those that simulating everything would give
-// (PlanChoice::exhaustive, tests/unit/planner/race_law_test.cc). It is taken that more engines keep the
-// limits where fewer do, and that a lower rate keeps them where a higher one does.
+// (PlanChoice::exhaustive, tests/unit/planner/race_law_test.cc). It is taken that more engines keep
+// the limits where fewer do, and that a lower rate keeps them where a higher one does.
 //
 //   cost, gpus   the fewest engines of each option that keep the limits at the rate of the load
 //   energy       the same, judged by the simulated energy of a request; nothing bounds it before

@@ -98,8 +98,8 @@ TEST(DataParallel, BalancedPromptsWaitForEachOther) {
 }
 
 // The first rank decodes one sequence and the second two when two prompts come. The first prompt
-// goes to the first rank; where waiting requests count 4, the other one goes to the second rank, and
-// neither waits. Where they count 1, both are on the first rank and wait for one on the second.
+// goes to the first rank. Where waiting requests count 4, the other one goes to the second rank,
+// and neither waits. Where they count 1, both are on the first rank and wait for one on the second.
 TEST(DataParallel, RanksAreChosenByTheWeightOfWaitingRequests) {
   const auto first_tokens = [](std::int64_t weight) {
     SimulationConfig c = plain_service();
