@@ -103,7 +103,14 @@ StepModel::StepModel(const Architecture& model, const ParallelPlan& plan,
       engine_(engine),
       kernels_(kernels),
       network_(network),
-      expert_skew_(expert_skew) {}
+      expert_skew_(expert_skew),
+      memories_(std::make_shared<KernelMemories>()) {}
+
+StepModel StepModel::with(const KernelModel& kernels) const {
+  StepModel other(model_, plan_, precision_, engine_, kernels, network_, expert_skew_);
+  other.govern(governor_);
+  return other;
+}
 
 StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
   if (governor_ == nullptr) return time_of(kernels_, batch, with_terms, stage);

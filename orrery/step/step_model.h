@@ -37,10 +37,12 @@
 // docs/composition.md says how large the errors are against measured layers and services.
 #pragma once
 
+#include <memory>
 #include <string_view>
 #include <vector>
 
 #include "orrery/kernel/tiers/kernel_model.h"
+#include "orrery/kernel/tiers/remembered_kernels.h"
 #include "orrery/model/architecture/architecture.h"
 #include "orrery/network/collectives/network_model.h"
 #include "orrery/step/step_governor.h"
@@ -92,6 +94,12 @@ class StepModel {
   // which determines the rate of a full pipeline. `with_terms` fills StepTime::terms.
   StepTime time(const Batch& batch, bool with_terms = false, int stage = -1) const;
 
+  // The same steps with the times of `kernels`, which it borrows, in the place of its own.
+  StepModel with(const KernelModel& kernels) const;
+  const KernelModel& kernels() const { return kernels_; }
+  // Memories of its kernels for simulations, which ask for the same ops again and again.
+  KernelMemories& memories() const { return *memories_; }
+
   const ParallelPlan& plan() const { return plan_; }
   bool governed() const { return governor_ != nullptr; }
 
@@ -111,6 +119,7 @@ class StepModel {
   const NetworkModel& network_;
   double expert_skew_;
   const StepGovernor* governor_ = nullptr;
+  std::shared_ptr<KernelMemories> memories_;
 };
 
 // Factor on the time of decode attention in a step that also carries a prompt, >= 1

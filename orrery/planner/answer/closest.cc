@@ -9,6 +9,7 @@
 #include "orrery/base/error.h"
 #include "orrery/planner/search/first_stage.h"
 #include "orrery/planner/verify/race.h"
+#include "orrery/planner/verify/trials.h"
 
 namespace orrery {
 namespace {

@@ -34,7 +34,7 @@ class Batches {
   Point at(std::int64_t batch, bool memory_only) {
     std::get<SteadyQuestion>(scenario_.asked).batch = batch;
     RunOptions options;
-    options.breakdown = false;
+    options.breakdown = options.resolved = false;
     options.memory_only = memory_only;
     options.intervals = false;
     return runner_.run(scenario_, options).points.front();

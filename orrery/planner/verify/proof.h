@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "orrery/planner/verify/race.h"
+#include "orrery/planner/verify/trials.h"
 
 namespace orrery {
 

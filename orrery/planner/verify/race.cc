@@ -36,7 +36,8 @@ std::int64_t at_least(double rate, double each) {
 
 class Race {
  public:
-  Race(const Scenario& question, const PlannedLoad& load, const FirstStage& first, Trials& trials)
+  Race(const Scenario& question, const PlannedLoad& load, const FirstStage& first,
+       FleetJudge& trials)
       : plan_(question.as<PlanQuestion>().choice), load_(load), trials_(trials) {
     for (const std::string& mode : plan_.modes) mode == "aggregated" ? alone(first) : pairs(first);
     std::stable_sort(entrants_.begin(), entrants_.end(),
@@ -47,8 +48,7 @@ class Race {
   std::size_t size() const { return entrants_.size(); }
 
   // All of them in their order, or as many as there is time for.
-  RaceResult run() {
-    Desk& desk = trials_.desk();
+  RaceResult run(Desk& desk) {
     for (std::size_t i = 0; i < entrants_.size(); ++i) {
       try {
         desk.hint(threshold());
@@ -258,36 +258,51 @@ class Race {
       if (n < 1) return kTooMany;
       const auto all = static_cast<double>(n);
       const EngineBound& b = e.engine->bound;
-      return highest_of(fleet(e, n, 0), all * b.likely, all * b.most());
+      return highest_of({{fleet(e, n, 0), all * b.likely, all * b.most()}});
     }
-    const char* left = kTooMany;
-    std::int64_t last = -1;  // engines for decode beside one fewer for prefill
+    std::vector<Candidate> splits;
+    std::int64_t last = 0;  // engines for decode of the last split
     for (std::int64_t x = 1; x <= most(*e.engine); ++x) {
       const std::int64_t taken = with_spares(e, x) * e.engine->option.gpus();
       const double hour = static_cast<double>(with_spares(e, x)) * e.engine->bound.hour;
       const std::int64_t y = most_engines(plan_, *e.decode, taken, hour);
       if (y < 1) break;
-      if (y == last) continue;
-      last = y;
       const double bound = std::min(static_cast<double>(x) * e.engine->bound.prefill,
                                     static_cast<double>(y) * e.decode->bound.decode);
-      left = highest_of(fleet(e, x, y), bound / kSlack, bound);
-      if (left == nullptr) return left;
+      // Fewer engines for prefill beside as many for decode do no more.
+      if (y == last) splits.pop_back();
+      splits.push_back({fleet(e, x, y), bound / kSlack, bound});
+      last = y;
     }
-    return left;
+    std::stable_sort(splits.begin(), splits.end(),
+                     [](const Candidate& a, const Candidate& b) { return a.bound > b.bound; });
+    return highest_of(splits);
   }
 
-  const char* highest_of(const FleetPlan& f, double likely, double bound) {
-    const double better = full() && pruned() ? -threshold() : 0;
-    if (full() && pruned() && bound <= better) return kBound;
-    const auto rate = rate_of(f, std::min(likely, bound), bound, better);
-    if (!rate) return better > 0 ? kWorse : kMisses;
-    return enter(f, *rate, *rate);
+  struct Candidate {
+    FleetPlan fleet;
+    double likely, bound;  // rates
+  };
+
+  // Enters the fleet with the highest rate.
+  const char* highest_of(const std::vector<Candidate>& fleets) {
+    const double shown = full() && pruned() ? -threshold() : 0;  // at most this is no better
+    const char* left = fleets.empty() ? kTooMany : kBound;
+    const Candidate* best = nullptr;
+    double highest = shown;
+    for (const Candidate& c : fleets) {
+      if (pruned() && c.bound <= highest) continue;
+      const auto rate =
+          rate_of(c.fleet, std::min(c.likely, c.bound), c.bound, pruned() ? highest : 0);
+      left = shown > 0 ? kWorse : kMisses;
+      if (rate && *rate > highest) best = &c, highest = *rate;
+    }
+    return best ? enter(best->fleet, highest, highest) : left;
   }
 
   const PlanChoice& plan_;
   const PlannedLoad& load_;
-  Trials& trials_;
+  FleetJudge& trials_;
   std::vector<Entrant> entrants_;
   RaceResult result_;
   std::optional<double> given_;  // of ahead()
@@ -301,9 +316,19 @@ RaceResult race(const Scenario& question, const PlannedLoad& load, const FirstSt
   Trials apart = trials.apart();
   Race other(question, load, first, apart);
   RaceResult out;
-  trials.desk().together(
+  Desk& desk = trials.desk();
+  desk.together(
       "fleets", race.size(), [&](std::size_t i, double score) { other.ahead(i, score); },
-      [&] { out = race.run(); });
+      [&] { out = race.run(desk); });
+  return out;
+}
+
+RaceResult race(const Scenario& question, const PlannedLoad& load, const FirstStage& first,
+                FleetJudge& judge) {
+  Race race(question, load, first, judge);
+  RaceResult out;
+  Desk desk;
+  desk.together("fleets", race.size(), [](std::size_t, double) {}, [&] { out = race.run(desk); });
   return out;
 }
 

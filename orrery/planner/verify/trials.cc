@@ -122,7 +122,7 @@ Point Trials::again(const FleetPlan& fleet, double rate, std::int64_t seed, doub
   Scenario s = at(fleet, rate);
   std::get<ServiceQuestion>(s.asked).seed = seed;
   RunOptions options;
-  options.breakdown = false;
+  options.breakdown = options.resolved = false;
   options.intervals = intervals;
   options.deviations = deviations;
   ++simulations_;

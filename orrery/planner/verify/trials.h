@@ -16,12 +16,13 @@
 #include "orrery/planner/crew/desk.h"
 #include "orrery/planner/space/fleet_plan.h"
 #include "orrery/planner/space/question_keys.h"
+#include "orrery/planner/verify/fleet_judge.h"
 #include "orrery/planner/verify/slo_limits.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
 
-class Trials {
+class Trials : public FleetJudge {
  public:
   // Borrows everything. REQUIRES a PlanQuestion.
   Trials(Runner& runner, const Scenario& question, const PlannedLoad& load, Desk& desk)
@@ -35,10 +36,9 @@ class Trials {
   // as far as its percentiles are among those of an answer.
   void learn(const Trials& other);
 
-  // Whether the fleet keeps the limits at `rate` requests/s. Remembers what it was asked.
-  bool meets(const FleetPlan& fleet, double rate) { return tried(fleet, rate).met; }
-  // The energy of a request of the same simulation, J; 0: not known.
-  double energy_per_request(const FleetPlan& fleet, double rate) {
+  // Both remember what they were asked.
+  bool meets(const FleetPlan& fleet, double rate) override { return tried(fleet, rate).met; }
+  double energy_per_request(const FleetPlan& fleet, double rate) override {
     return tried(fleet, rate).energy;
   }
 

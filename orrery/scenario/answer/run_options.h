@@ -15,6 +15,7 @@ struct RunOptions {
   bool steps = false;     // fill Point::steps, or Point::timeline of a training or replay
   bool bounds = false;    // fill Point::bounds
   bool chakra = false;    // fill Point::chakra; needs `breakdown`, except in training
+  bool resolved = true;   // fill Answer::resolved
   const RequestLoad* load = nullptr;  // the requests to simulate in place of the scenario's own
 };
 

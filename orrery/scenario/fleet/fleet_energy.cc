@@ -81,7 +81,9 @@ class PoolBoards {
       : served_(served),
         gpu_(served.deployment.gpu),
         constants_(only(constants, gpu_.id, served.deployment.engine.id)),
-        awake_(*gpu_.power * constants.board(gpu_.id).awake),
+        board_(constants.board(gpu_.id)),
+        gain_(constants.engine(served.deployment.engine.id)),
+        awake_(*gpu_.power * board_.awake),
         steps_(*served.steps) {}
 
   // The energy of one GPU of each engine in a window.
@@ -113,7 +115,7 @@ class PoolBoards {
     const std::string& engine = served_.deployment.engine.id;
     // Steps that run at the reference clock keep their power.
     if (all.reference.time == all.time && !served_.steps->governed()) {
-      busy_ = step_power(constants_, gpu_, engine, all.reference).value;
+      busy_ = *gpu_.power * share_of_limit(constants_, board_, gain_, all.reference);
       return;
     }
     if (served_.steps->governed()) {
@@ -126,6 +128,8 @@ class PoolBoards {
   const ServedModel& served_;
   const Gpu& gpu_;
   const StepPowerConstants constants_;
+  const StepPowerConstants::Board board_;
+  const double gain_;  // of the engine
   Watts awake_;
   MeanSteps steps_;
   // The power of a busy board in the last window in which steps started, and its clock as a share

@@ -198,7 +198,7 @@ Answer Runner::run(const ScenarioSweep& sweep, const RunOptions& options) {
   std::size_t begin = 0;
   for (std::size_t i = 0; i < sweep.points.size(); ++i) {
     const Scenario& s = sweep.points[i];
-    if (i == 0) answer.resolved = with_sweep(resolved(facts_, s), sweep);
+    if (i == 0 && options.resolved) answer.resolved = with_sweep(resolved(facts_, s), sweep);
     std::vector<Point> points(1);
     try {
       answer_point(facts_, s, options, points);

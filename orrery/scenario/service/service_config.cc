@@ -38,6 +38,7 @@ PoolConfig pool_config(const ServedModel& served, std::int64_t max_model_len, st
   c.replica.kv.groups = kv_groups(served.model, d.engine.memory, plan.tp);
   if (d.engine.memory.paged) c.replica.kv.state_blocks = served.memory->state_blocks();
   c.replica.kv.whole_prompts = scheduler_kind(scheduler.policy).traits.takes_whole_prompts;
+  c.replica.waiting_weight = scheduler_kind(scheduler.policy).traits.waiting_weight;
   c.replica.balance_timeout = scheduler.balance_timeout;
   c.replica.start_up = sim_time(d.engine.execution.first_step_extra());
   if (d.engine.execution.cold)

@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <cstdint>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "orrery/serving/requests/sim_time.h"
@@ -19,6 +21,30 @@ class GapHistogram {
     count_ += times;
     sum_ += static_cast<Sum>(gap.ps) * times;
     if (gap > largest_) largest_ = gap;
+  }
+
+  // `each` gaps up to each of `times`, from the one before; `before` is before the first.
+  void add(std::span<const SimTime> times, SimTime before, std::int64_t each) {
+    sum_ += static_cast<Sum>((times.back() - before).ps) * each;
+    count_ += static_cast<std::int64_t>(times.size()) * each;
+    // Gaps that follow each other mostly fall into one bucket.
+    std::size_t i = 0;
+    std::int64_t least = 0, beyond = 0, in_bucket = 0;
+    for (const SimTime t : times) {
+      const SimTime gap = t - before;
+      before = t;
+      if (gap > largest_) largest_ = gap;
+      if (gap.ps < least || gap.ps >= beyond) {
+        if (in_bucket > 0) counts_[i] += std::exchange(in_bucket, 0) * each;
+        i = bucket(gap.ps);
+        if (i >= counts_.size()) counts_.resize(i + 1);
+        const auto scale = static_cast<int>(i >> kBits);
+        least = static_cast<std::int64_t>((i & kMantissa) + kMantissa + 1) << scale;
+        beyond = least + (std::int64_t{1} << scale);
+      }
+      ++in_bucket;
+    }
+    if (in_bucket > 0) counts_[i] += in_bucket * each;
   }
 
   bool operator==(const GapHistogram&) const = default;
@@ -51,6 +77,7 @@ class GapHistogram {
 
  private:
   static constexpr int kBits = 8;  // bits of the mantissa that choose a bucket
+  static constexpr std::size_t kMantissa = (std::size_t{1} << kBits) - 1;
   static std::size_t bucket(std::int64_t ps) {
     const auto x = static_cast<std::uint64_t>(ps < (1 << kBits) ? (1 << kBits) : ps);
     const int octave = 63 - __builtin_clzll(x);

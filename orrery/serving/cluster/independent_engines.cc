@@ -47,7 +47,7 @@ struct alignas(64) Tally : ReplicaObserver {
   }
   void tokens_of(const Replica&, std::int64_t sequences, std::span<const SimTime> times,
                  SimTime before) override {
-    for (const SimTime t : times) gaps.add(t - before, sequences), before = t;
+    gaps.add(times, before, sequences);
   }
   void finished(std::uint32_t request, SimTime now) override {
     records[request].finished = now;

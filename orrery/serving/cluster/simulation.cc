@@ -361,7 +361,7 @@ class Simulation : public ReplicaObserver {
   }
   void tokens_of(const Replica&, std::int64_t sequences, std::span<const SimTime> times,
                  SimTime before) override {
-    for (const SimTime t : times) result_.gaps.add(t - before, sequences), before = t;
+    result_.gaps.add(times, before, sequences);
   }
   void finished(std::uint32_t request, SimTime now) override {
     RequestRecord& record = result_.records[request];

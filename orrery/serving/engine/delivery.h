@@ -30,7 +30,9 @@ class FrontEndDelivery {
   // The same for consecutive steps, each of `sequences` sequences, which end at `made`.
   void deliver(std::span<const SimTime> made, std::int64_t sequences, SimTime* delivered) {
     const SimTime takes = each_ * sequences;
-    for (const SimTime t : made) *delivered++ = free_ = std::max(free_, t) + takes;
+    SimTime free = free_;
+    for (const SimTime t : made) *delivered++ = free = std::max(free, t) + takes;
+    free_ = free;
   }
 
  private:

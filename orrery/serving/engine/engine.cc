@@ -21,7 +21,9 @@ Engine::Engine(const ReplicaConfig& config, std::string_view scheduler, const Re
 }
 
 std::size_t Engine::least_loaded() const {
-  const auto load = [](const Replica& r) { return r.outstanding() + 3 * r.waiting(); };
+  const auto load = [this](const Replica& r) {
+    return r.outstanding() + (config_.waiting_weight - 1) * r.waiting();
+  };
   const auto least =
       std::min_element(ranks_.begin(), ranks_.end(),
                        [&](const Replica& a, const Replica& b) { return load(a) < load(b); });

@@ -10,13 +10,18 @@
 //   attention data     `ranks` ranks, each with its own queue, sequences and KV memory, share the
 //   parallel           experts. Their steps start and end at the same time (a wave), at the pace of
 //                      the slowest. A rank without work runs a dummy step. A request goes to the
-//                      rank with the least 4 * waiting + running (vLLM's balancer).
+//                      rank with the least waiting_weight * waiting + running: vLLM's balancer
+//                      weighs waiting ones by 4. TensorRT-LLM counts all requests of a rank alike
+//                      (executor_request_queue.py, _balance_requests_across_ranks), so that each
+//                      rank gets as many as it ended; ties go to the rank with the fewest prompt
+//                      tokens there, to the first one here.
 //                      With balance_timeout (TensorRT-LLM's attention_dp_config, enable_balance)
 //                      steps carry no prompts until every rank has one, until one rank has nothing
 //                      to decode, or until that many steps have passed. batching_wait_iters is not
 //                      modelled.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -116,7 +121,8 @@ class Engine {
   bool let_in_ = true;                        // the planned step may carry prompts
   std::int64_t held_ = 0;                     // steps since prompts were last let in by all ranks
   std::int64_t steps_ = 0, decode_steps_ = 0;
-  mutable double prompt_token_seconds_ = 0;  // of predicted_ttft; 0: not yet known
+  std::array<SimTime, Replica::kMostSpan> span_times_;  // of the steps of a span
+  mutable double prompt_token_seconds_ = 0;             // of predicted_ttft; 0: not yet known
   StepLog* log_ = nullptr;
   StepWindows* windows_ = nullptr;
   std::uint32_t place_ = 0;

@@ -228,12 +228,21 @@ void Replica::start(SimTime duration) {
   const Step& step = under_way(started_++);
   ++counts_.steps;
   counts_.decode_steps += step.chunks.empty();
-  counts_.busy += duration.time();
-  const double seconds = duration.seconds();
-  counts_.used_block_seconds +=
-      seconds * static_cast<double>(state_.kv.pool().size() - state_.kv.pool().free());
-  counts_.slack_token_seconds += seconds * static_cast<double>(state_.slack());
-  counts_.stranded_block_seconds += seconds * static_cast<double>(state_.kv.stranded());
+  held_time_.add(duration, holding());
+}
+
+KvHeld Replica::holding() const {
+  const BlockPool& pool = state_.kv.pool();
+  return {pool.size() - pool.free(), state_.slack(), state_.kv.stranded()};
+}
+
+ReplicaCounts Replica::counts() const {
+  ReplicaCounts all = counts_;
+  all.busy = held_time_.busy().time();
+  all.used_block_seconds = held_time_.used_block_seconds();
+  all.slack_token_seconds = held_time_.slack_token_seconds();
+  all.stranded_block_seconds = held_time_.stranded_block_seconds();
+  return all;
 }
 
 void Replica::end_step(SimTime now, FrontEndDelivery& delivery) {

@@ -14,6 +14,7 @@
 // no expected request gets blocks.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -22,6 +23,7 @@
 #include <vector>
 
 #include "orrery/serving/engine/delivery.h"
+#include "orrery/serving/engine/held_time.h"
 #include "orrery/serving/schedulers/scheduler.h"
 #include "orrery/serving/state/adapters.h"
 #include "orrery/serving/state/engine_state.h"
@@ -54,6 +56,8 @@ struct ReplicaConfig {
   SimTime frontend_per_token;
   // Additional time for each token of the answer before it. Above 0, decodes are no group.
   SimTime frontend_per_past_token;
+  // Of a waiting request in the load of a rank, to which a running one adds 1 (engine.h).
+  std::int64_t waiting_weight = 4;
   std::int64_t balance_timeout = 0;  // most steps that prompts wait for other ranks (engine.h)
 
   // Tokens that the KV memory of a rank holds if no window gives blocks back.
@@ -186,7 +190,7 @@ class Replica {
   // them. With disaggregated prefill also those that are expected or held here, or have arrived.
   void list_requests(std::vector<std::uint32_t>& out) const;
   const EngineState& state() const { return state_; }
-  const ReplicaCounts& counts() const { return counts_; }
+  ReplicaCounts counts() const;
 
  private:
   struct Made {
@@ -208,6 +212,7 @@ class Replica {
   std::size_t depth() const;
   Step& under_way(std::size_t i) { return steps_[(first_ + i) % steps_.size()]; }
   const Step& under_way(std::size_t i) const { return steps_[(first_ + i) % steps_.size()]; }
+  KvHeld holding() const;
   // Whether the step computes one token of each member of the decode group and nothing else.
   bool even(const Step& step) const;
   void ask();
@@ -246,7 +251,11 @@ class Replica {
   std::vector<Held> held_;     // prefilled, or with blocks: until their KV cache has moved
   std::deque<Slot> expected_;  // to decode here, without blocks yet
   std::deque<Slot> resumed_;   // KV cache here, waiting for max_num_seqs
-  ReplicaCounts counts_;
+  ReplicaCounts counts_;       // without what held_time_ has
+  HeldTime held_time_;
+  // Of the steps of a span: when they end, and when their tokens are delivered.
+  std::array<SimTime, kMostSpan + 1> span_ends_;
+  std::array<SimTime, kMostSpan> span_delivered_;
 };
 
 }  // namespace orrery

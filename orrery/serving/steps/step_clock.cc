@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <utility>
 
 namespace orrery {
 namespace {
@@ -45,6 +46,16 @@ double mean(std::int64_t sum, std::int64_t n) {
 
 }  // namespace
 
+StepClock::StepClock(const StepModel& steps, StepScale scale, const LoraShape& lora)
+    : asked_steps_(steps),
+      kernels_(steps.memories().take(steps.kernels())),
+      steps_(steps.with(*kernels_)),
+      scale_(scale) {
+  batch_.lora = lora;
+}
+
+StepClock::~StepClock() { asked_steps_.memories().give_back(std::move(kernels_)); }
+
 SimTime StepClock::time(const StepShape& step) {
   if (step.chunks.empty()) {
     const Counts counts = {step.decodes, step.verifies, step.verify_tokens, step.adapters};
@@ -78,10 +89,11 @@ std::size_t StepClock::decode_times(std::int64_t sequences, std::int64_t past,
   // The sum is that of table_time(); nodes are read again only where they change.
   std::size_t below = SIZE_MAX;
   double a = 0, slope = 0;
+  const auto each = static_cast<double>(sequences);
+  auto sum = static_cast<double>(past);  // whole numbers, which are exact
   for (SimTime& t : times) {
-    const double context = mean(past, sequences);
-    past += sequences;
-    const NodeBelow at(context);
+    const NodeBelow at(sum / each);
+    sum += each;
     if (at.node != below) {
       below = at.node;
       if (row.size() < below + 2) row.resize(below + 2);
@@ -105,7 +117,7 @@ SimTime StepClock::prompt_time(const StepShape& step) {
 SimTime StepClock::latency(const StepShape& step) {
   if (steps_.plan().pp == 1) return time(step);
   if (!through_) {
-    through_ = std::make_unique<StepClock>(steps_, scale_);
+    through_ = std::make_unique<StepClock>(asked_steps_, scale_);
     through_->all_stages_ = true;
     through_->batch_ = batch_;
   }
@@ -113,7 +125,7 @@ SimTime StepClock::latency(const StepShape& step) {
 }
 
 std::unique_ptr<StepTimer> StepClock::another() const {
-  return std::make_unique<StepClock>(steps_, scale_, batch_.lora);
+  return std::make_unique<StepClock>(asked_steps_, scale_, batch_.lora);
 }
 
 double StepClock::asked(std::int64_t wave_tokens) {

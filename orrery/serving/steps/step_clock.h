@@ -35,10 +35,8 @@ struct StepScale {
 class StepClock : public StepTimer {
  public:
   // Borrows `steps`. `lora`: the shape of the LoRA adapters.
-  explicit StepClock(const StepModel& steps, StepScale scale = {}, const LoraShape& lora = {})
-      : steps_(steps), scale_(scale) {
-    batch_.lora = lora;
-  }
+  explicit StepClock(const StepModel& steps, StepScale scale = {}, const LoraShape& lora = {});
+  ~StepClock() override;
 
   SimTime time(const StepShape& step) override;
   std::size_t decode_times(std::int64_t sequences, std::int64_t past,
@@ -68,7 +66,9 @@ class StepClock : public StepTimer {
   // Asks the step room for the time of batch_, in seconds.
   double asked(std::int64_t wave_tokens);
 
-  const StepModel& steps_;
+  const StepModel& asked_steps_;
+  std::unique_ptr<RememberedKernels> kernels_;
+  const StepModel steps_;  // asked_steps_ with kernels_
   StepScale scale_;
   bool all_stages_ = false;
   std::unique_ptr<StepClock> through_;      // for latency(); made at its first call

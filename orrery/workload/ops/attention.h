@@ -34,6 +34,7 @@ struct PrefillAttention {
   Dtype dtype = Dtype::kBf16, kv_dtype = Dtype::kBf16;
 
   Kernel kernel() const { return causal ? Kernel::kCausal : Kernel::kEncoder; }
+  bool operator==(const PrefillAttention&) const = default;
   Flops flop_count() const;
   Bytes byte_count() const;
   Dtype arithmetic() const { return dtype; }
@@ -55,6 +56,7 @@ struct DecodeAttention {
   Dtype dtype = Dtype::kBf16, kv_dtype = Dtype::kBf16;
   double queries = 1;  // mean over the batch
 
+  bool operator==(const DecodeAttention&) const = default;
   Flops flop_count() const;
   Bytes byte_count() const;
   Dtype arithmetic() const { return dtype; }
@@ -74,6 +76,7 @@ struct AttentionBackward {
 
   PrefillAttention forward;
 
+  bool operator==(const AttentionBackward&) const = default;
   Flops flop_count() const;
   Bytes byte_count() const;
   Dtype arithmetic() const { return forward.dtype; }
@@ -95,6 +98,7 @@ struct LatentAttentionCore {
   int kv_lora_rank = 512, qk_nope_dim = 128, qk_rope_dim = 64, value_dim = 128;
   Dtype dtype = Dtype::kBf16, kv_dtype = Dtype::kBf16;
 
+  bool operator==(const LatentAttentionCore&) const = default;
   Flops flop_count() const;
   Bytes byte_count() const;
   Dtype arithmetic() const { return dtype; }
@@ -113,6 +117,7 @@ struct MlaModule {
   int hidden = 7168, q_lora_rank = 1536;
   Format format = Format::kBf16;  // of the projections
 
+  bool operator==(const MlaModule&) const = default;
   Flops flop_count() const;
   Bytes byte_count() const;
   Dtype arithmetic() const;

@@ -15,6 +15,7 @@
 //   Bytes byte_count() const
 //   Dtype arithmetic() const                   format whose peak rate bounds it; fp32 without FLOPs
 //   std::string description() const            its sizes for a person
+//   bool operator==(const ...&) const = default
 //
 // An op whose queries attend to cached keys also has `static constexpr bool kAttends = true`. If
 // different kernels serve different calls of an op, it has `enum class Kernel`, their number
@@ -64,6 +65,7 @@ struct Elementwise {
   bool gradient = false;  // the kernel of the backward pass; `read` and `written` are its own
 
   Kernel kernel() const { return kind == Kind::kQuantise ? Kernel::kQuantise : Kernel::kPointwise; }
+  bool operator==(const Elementwise&) const = default;
   Flops flop_count() const { return {}; }
   Bytes byte_count() const { return read + written; }
   Dtype arithmetic() const { return Dtype::kFp32; }
@@ -83,6 +85,7 @@ struct Embedding {
   std::int64_t tokens = 1, hidden = 1;
   Dtype dtype = Dtype::kBf16;
 
+  bool operator==(const Embedding&) const = default;
   Flops flop_count() const { return {}; }
   Bytes byte_count() const;
   Dtype arithmetic() const { return Dtype::kFp32; }
@@ -98,6 +101,7 @@ struct OptimizerStep {
   std::int64_t parameters = 1;
   Bytes read{14}, written{14};  // per parameter
 
+  bool operator==(const OptimizerStep&) const = default;
   Flops flop_count() const { return {}; }
   Bytes byte_count() const;
   Dtype arithmetic() const { return Dtype::kFp32; }
@@ -128,6 +132,7 @@ struct Collective {
   int ranks = 1;
   Bytes bytes;
 
+  bool operator==(const Collective&) const = default;
   Flops flop_count() const { return {}; }
   Bytes byte_count() const { return {}; }
   Dtype arithmetic() const { return Dtype::kFp32; }

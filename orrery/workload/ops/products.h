@@ -39,6 +39,7 @@ struct Gemm {
     const bool fp32 = format == Format::kFp32 || format == Format::kTf32;
     return fp32 ? Kernel::kBatchedFp32 : Kernel::kBatched;
   }
+  bool operator==(const Gemm&) const = default;
   Flops flop_count() const;
   Bytes byte_count() const;
   Dtype arithmetic() const;
@@ -80,6 +81,7 @@ struct MoeExperts {
   Kernel kernel() const {
     return dispatched == Dispatched::kNo ? Kernel::kRouted : Kernel::kDispatched;
   }
+  bool operator==(const MoeExperts&) const = default;
   Flops flop_count() const;
   Bytes byte_count() const;
   Dtype arithmetic() const;

@@ -64,6 +64,7 @@ struct SparseAttentionBlock {
   Format format = Format::kBf16;          // of the projections
   Dtype kv_dtype = Dtype::kBf16;
 
+  bool operator==(const SparseAttentionBlock&) const = default;
   Flops flop_count() const;
   Bytes byte_count() const;
   Dtype arithmetic() const;

@@ -40,6 +40,7 @@ struct LinearAttentionCore {
   Dtype dtype = Dtype::kBf16;
 
   Kernel kernel() const { return kind == Kind::kMamba2 ? Kernel::kStateSpace : Kernel::kDeltaRule; }
+  bool operator==(const LinearAttentionCore&) const = default;
   Flops flop_count() const;
   Bytes byte_count() const;
   Dtype arithmetic() const { return dtype; }
@@ -60,6 +61,7 @@ struct CausalConvolution {
   LinearAttentionCore::Kind mixer = LinearAttentionCore::Kind::kGatedDeltaNet;
   Dtype dtype = Dtype::kBf16;
 
+  bool operator==(const CausalConvolution&) const = default;
   Flops flop_count() const { return {}; }
   Bytes byte_count() const;
   Dtype arithmetic() const { return Dtype::kFp32; }

@@ -82,9 +82,9 @@ ChunkParameters chunk_parameters(const Architecture& model, const TrainingJob& j
     out.products += count * (split + whole + routed);
     if (job.tuning != Tuning::kFull) lora += count * adapters(model, spec, job);
   }
-  const ParameterCounts n = count_parameters(model);
   const double table = padded_vocab(model, p.tp) * model.hidden / p.tp;
   const bool first = chunk == 0, last = chunk == p.pp * p.vp - 1;
+  const ParameterCounts n = first || last ? count_parameters(model) : ParameterCounts{};
   if (first) out.dense += table + real(n.positions) + real(n.per_layer_inputs) / p.tp;
   if (last) out.dense += real(n.final_norms);
   if (last && model.lm_head && !(first && model.tied_embeddings)) out.dense += table;

@@ -97,6 +97,28 @@ TEST(DataParallel, BalancedPromptsWaitForEachOther) {
   EXPECT_EQ(first_token(1000, {third}), ms(425));
 }
 
+// The first rank decodes one sequence and the second two when two prompts come. The first prompt
+// goes to the first rank. Where waiting requests count 4, the other one goes to the second rank,
+// and neither waits. Where they count 1, both are on the first rank and wait for one on the second.
+TEST(DataParallel, RanksAreChosenByTheWeightOfWaitingRequests) {
+  const auto first_tokens = [](std::int64_t weight) {
+    SimulationConfig c = plain_service();
+    c.scheduler = "trtllm";
+    c.replica.ranks = 2;
+    c.replica.balance_timeout = 1000;
+    c.replica.waiting_weight = weight;
+    const SimulationResult r = run(
+        c, load_of({request_at({}, 5, 60), request_at({}, 5, 60), request_at({}, 5, 2),
+                    request_at({}, 5, 60), request_at(ms(200), 5, 2), request_at(ms(200), 5, 2)}));
+    return std::pair(r.records[4].first_token, r.records[5].first_token);
+  };
+  const auto heavy = first_tokens(4), light = first_tokens(1);
+  EXPECT_EQ(heavy.first, heavy.second);
+  EXPECT_LT(heavy.first, ms(240));
+  EXPECT_GT(light.first, ms(500));
+  EXPECT_GT(light.second, ms(500));
+}
+
 // Only the first prompt of a cold engine waits for compilation and loading.
 TEST(Engine, StartUpIsPaidOnce) {
   SimulationConfig c = plain_service();

@@ -7,6 +7,7 @@
 #include "orrery/base/error.h"
 #include "orrery/base/quantile.h"
 #include "orrery/serving/cluster/gap_histogram.h"
+#include "orrery/serving/engine/held_time.h"
 #include "orrery/serving/requests/load.h"
 
 namespace orrery {
@@ -18,6 +19,8 @@ std::vector<double> drawn(const char* text, int n = 20001) {
   for (int i = 0; i < n; ++i) out.push_back(l.at((i + 0.5) / n));
   return out;
 }
+
+SimTime ms(std::int64_t n) { return {n * 1'000'000'000}; }
 
 double mean(const std::vector<double>& x) {
   return std::accumulate(x.begin(), x.end(), 0.0) / static_cast<double>(x.size());
@@ -191,6 +194,34 @@ TEST(GapHistogram, QuantilesAreWithinABucket) {
     EXPECT_NEAR(h.quantile(p).value() / quantile(x, p), 1, 0.004) << p;
   EXPECT_NEAR(h.mean().value() / mean(x), 1, 1e-9);
   EXPECT_NEAR(h.largest().value(), x.back(), 1e-9);
+}
+
+// Gaps of consecutive steps, most of which fall into one bucket, are counted as one by one.
+TEST(GapHistogram, OfASpanIsThatOfItsGaps) {
+  GapHistogram together, one_by_one;
+  std::vector<SimTime> times;
+  SimTime now{77};
+  std::int64_t gap = 3;
+  for (int i = 0; i < 500; ++i) {
+    gap = i % 50 == 0 ? gap * 3 + 1 : gap + gap / 900 + 1;
+    times.push_back(now += SimTime{gap % 400'000'000});
+  }
+  together.add(times, SimTime{70}, 5);
+  SimTime before{70};
+  for (const SimTime t : times) one_by_one.add(t - before, 5), before = t;
+  EXPECT_TRUE(together == one_by_one);
+}
+
+TEST(HeldTime, OfASpanIsThatOfItsSteps) {
+  // Steps of 10, 20 and 30 s with a slack of 100, 93 and 86 tokens.
+  const std::vector<SimTime> ends = {ms(5'000), ms(15'000), ms(35'000), ms(65'000)};
+  HeldTime held;
+  held.add(ends.back() - ends.front(), {4, 100, 2});
+  held.lose_slack(ends, 7);
+  EXPECT_EQ(held.busy(), ms(60'000));
+  EXPECT_DOUBLE_EQ(held.used_block_seconds(), 240);
+  EXPECT_DOUBLE_EQ(held.slack_token_seconds(), 10 * 100 + 20 * 93 + 30 * 86);
+  EXPECT_DOUBLE_EQ(held.stranded_block_seconds(), 120);
 }
 
 TEST(Load, SamplesShareTheirPrompt) {

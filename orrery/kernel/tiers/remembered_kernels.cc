@@ -1,0 +1,48 @@
+#include "orrery/kernel/tiers/remembered_kernels.h"
+
+#include <bit>
+#include <utility>
+
+namespace orrery {
+namespace {
+
+constexpr int kPlaceBits = 14;
+constexpr std::size_t kMostKnown = 6000;  // 1 MB
+
+std::size_t place_of(const Op& op) {
+  const auto size = std::bit_cast<std::uint64_t>(bytes(op).value());
+  return static_cast<std::size_t>(((size + op.index()) * 0x9E3779B97F4A7C15u) >> (64 - kPlaceBits));
+}
+
+}  // namespace
+
+RememberedKernels::RememberedKernels(const KernelModel& kernels)
+    : kernels_(kernels), places_(std::size_t{1} << kPlaceBits) {}
+
+KernelTime RememberedKernels::predict(const Op& op) const {
+  std::uint32_t& place = places_[place_of(op)];
+  if (place > 0 && known_[place - 1].op == op) return known_[place - 1].time;
+  const KernelTime time = kernels_.predict(op);
+  if (place > 0) {  // the last one that was asked takes the place
+    known_[place - 1] = {op, time};
+  } else if (known_.size() < kMostKnown) {
+    known_.push_back({op, time});
+    place = static_cast<std::uint32_t>(known_.size());
+  }
+  return time;
+}
+
+std::unique_ptr<RememberedKernels> KernelMemories::take(const KernelModel& kernels) {
+  const std::lock_guard lock(mutex_);
+  if (unused_.empty()) return std::make_unique<RememberedKernels>(kernels);
+  std::unique_ptr<RememberedKernels> memory = std::move(unused_.back());
+  unused_.pop_back();
+  return memory;
+}
+
+void KernelMemories::give_back(std::unique_ptr<RememberedKernels> memory) {
+  const std::lock_guard lock(mutex_);
+  unused_.push_back(std::move(memory));
+}
+
+}  // namespace orrery

@@ -1,0 +1,18 @@
+// What a race asks about fleets. Trials answers by simulation (trials.h); laws of the race answer
+// by arithmetic.
+#pragma once
+
+#include "orrery/planner/space/fleet_plan.h"
+
+namespace orrery {
+
+class FleetJudge {
+ public:
+  virtual ~FleetJudge() = default;
+  // Whether the fleet keeps the limits at `rate` requests/s.
+  virtual bool meets(const FleetPlan& fleet, double rate) = 0;
+  // The energy of a request at that rate, J; 0: not known.
+  virtual double energy_per_request(const FleetPlan& fleet, double rate) = 0;
+};
+
+}  // namespace orrery
