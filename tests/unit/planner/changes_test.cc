@@ -164,7 +164,8 @@ TEST(Spares, AreTheFewestThatAreEnough) {
 TEST(Spares, ArePartOfAPlan) {
   Runner runner{Bundle()};
   const Plans bare = find_plans(runner, asked("gpu: [h100-sxm]"));
-  const Plans safe = find_plans(runner, asked("gpu: [h100-sxm], availability: 99.999, repair: 4 h"));
+  const Plans safe =
+      find_plans(runner, asked("gpu: [h100-sxm], availability: 99.999, repair: 4 h"));
   EXPECT_EQ(safe.fleets.at(0).engines, bare.fleets.at(0).engines + safe.fleets.at(0).spare);
   EXPECT_GE(safe.fleets.at(0).spare, 1);
 }
@@ -230,6 +231,14 @@ TEST(RobustPlans, HaveTheRegretOfTheirDefinition) {
     worst = std::max(worst, own / all.value() - 1);
   }
   EXPECT_NEAR(plans.front().regret, worst, 1e-9);
+}
+
+TEST(Plans, RefuseKeysWithoutEffect) {
+  for (const char* idle : {"repair: 4 h", "startup: 1 h", "what_if_gpu: [l40s]"}) {
+    Runner runner{Bundle()};
+    EXPECT_THROW(find_plans(runner, asked(fmt::format("gpu: [h100-sxm], {}", idle))), InputError)
+        << idle;
+  }
 }
 
 TEST(RobustPlans, RefuseWhatTheyCannotRead) {
