@@ -39,6 +39,14 @@ Scenario asked(Scenario s) {
         "energy or throughput");
   const bool money = q.choice.objective == PlanObjective::kCost || q.choice.budget > 0;
   if (money && !s.cost.asked()) s.cost.tier = "on_demand";
+  const PlanChoice plain;
+  const auto needs = [](bool idle, const char* key, const char* other) {
+    if (idle) throw InputError(fmt::format("{}: has no effect without {}", key, other));
+  };
+  needs(q.choice.availability <= 0 && q.choice.repair != plain.repair, "plan.repair",
+        "plan.availability");
+  needs(q.choice.day.empty() && q.choice.startup != plain.startup, "plan.startup", "plan.day");
+  needs(!q.choice.explain && !q.choice.what_if_gpu.empty(), "plan.what_if_gpu", "plan.explain");
   auto& asked = std::get<PlanQuestion>(s.asked);
   if (!q.choice.day.empty()) {
     if (!q.service.trace.empty())

@@ -234,6 +234,14 @@ TEST(RobustPlans, HaveTheRegretOfTheirDefinition) {
   EXPECT_NEAR(plans.front().regret, worst, 1e-9);
 }
 
+TEST(Plans, RefuseKeysWithoutEffect) {
+  for (const char* idle : {"repair: 4 h", "startup: 1 h", "what_if_gpu: [l40s]"}) {
+    Runner runner{Bundle()};
+    EXPECT_THROW(find_plans(runner, asked(fmt::format("gpu: [h100-sxm], {}", idle))), InputError)
+        << idle;
+  }
+}
+
 TEST(RobustPlans, RefuseWhatTheyCannotRead) {
   for (const char* bad : {"load", "load:20", "load:120%", "weather:3%"}) {
     Searched r(asked(fmt::format("gpu: [h100-sxm], robust: [\"{}\"]", bad)));
