@@ -75,8 +75,11 @@ class OnnxWriter {
   void input(std::string_view name, const OnnxSizes& dims, int type = 1) {
     graph_.text(11, value(name, dims, type));
   }
-  void output(std::string_view name, const OnnxSizes& dims = {}) {
-    graph_.text(12, value(name, dims, 1));
+  // A result whose shape the model does not state.
+  void output(std::string_view name) {
+    WireWriter out;
+    out.text(1, name);
+    graph_.text(12, out.bytes());
   }
   void stated(std::string_view name, const OnnxSizes& dims) {
     graph_.text(13, value(name, dims, 1));
