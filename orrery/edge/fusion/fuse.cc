@@ -1,6 +1,7 @@
 #include "orrery/edge/fusion/fuse.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "orrery/edge/fusion/node_kernel.h"
 
