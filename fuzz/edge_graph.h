@@ -1,4 +1,4 @@
-// What holds of every graph that a reader of networks gives.
+// The invariants of every graph that a reader of networks gives.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// read_ncnn_param on any text: read or refused. What is read has sound shapes, and every runtime's kernels
-// make the work of the graph.
+// read_ncnn_param on any text: read or refused. What is read has sound shapes, and every runtime's
+// kernels make the work of the graph.
 #include "orrery/edge/graph/ncnn_param.h"
 
 #include "fuzz/bundled_seeds.h"

@@ -1,5 +1,5 @@
-// read_onnx on any bytes: read or refused. What is read has sound shapes, and every runtime's kernels make
-// the work of the graph.
+// read_onnx on any bytes: read or refused. What is read has sound shapes, and every runtime's
+// kernels make the work of the graph.
 #include "orrery/edge/graph/onnx_model.h"
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Operators of ONNX that work element by element, and norms. Sums and products of small constants are
-// worked out, since shapes are computed by them.
+// Operators of ONNX that work element by element, and norms. Sums and products of small constants
+// are worked out, since shapes are computed by them.
 #include <fmt/format.h>
 
 #include <algorithm>

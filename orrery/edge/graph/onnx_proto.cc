@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "orrery/base/wire_format.h"
+#include "orrery/flow/chakra/wire_format.h"
 
 namespace orrery {
 namespace {
