@@ -68,8 +68,8 @@ Cell parse_cell(std::string_view text) {
       if (!text.starts_with('|') || tilde == std::string_view::npos) {
         throw refuse(fmt::format("expected '|operation~{}'", from));
       }
-      cell[node].push_back(
-          &kind_named(edge_kinds(), "operation of NAS-Bench-201", text.substr(1, tilde - 1)));
+      cell[node].push_back(&kind_named(edge_kinds(), "operation of NAS-Bench-201",
+                                       shown_name(text.substr(1, tilde - 1))));
       const std::string index = std::to_string(from);
       if (!text.substr(tilde + 1).starts_with(index)) {
         throw refuse(fmt::format("expected an edge from node {}", from));

@@ -74,6 +74,15 @@ std::string layers(char choice) {
   return text;
 }
 
+TEST(NasBench201, MessagesShowNoControlCharacters) {
+  try {
+    nas_bench_201_graph("|\x02\x1b[31m~0|+|none~0|none~1|+|none~0|none~1|none~2|");
+    FAIL();
+  } catch (const InputError& e) {
+    for (const char c : std::string(e.what())) EXPECT_GE(static_cast<unsigned char>(c), 0x20);
+  }
+}
+
 TEST(Fbnet, BlocksByHand) {
   // Skips with a change of width or a stride are 1x1 convolutions: one a stage but the first.
   const EdgeGraph skips = fbnet_graph(layers('8'));
