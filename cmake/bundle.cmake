@@ -5,7 +5,7 @@
 # read-only pages that are loaded when touched. The index is a generated source of one line a file. A changed file
 # assembles again; an added or removed one is seen by the glob and generates the index again.
 file(GLOB_RECURSE bundle_files CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/catalog
-     catalog/*.yaml catalog/*.json catalog/*.txt catalog/*.txt.gz)
+     catalog/*.yaml catalog/*.json catalog/*.txt catalog/*.txt.gz catalog/*.param)
 list(FILTER bundle_files EXCLUDE REGEX "^measured/")  # tables that fits read, and no prediction
 file(GLOB_RECURSE bundle_scenarios CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} scenarios/suite*/*.yaml)
 list(APPEND bundle_files ${bundle_scenarios})

@@ -12,10 +12,11 @@
 namespace orrery {
 
 struct FusionRules {
-  std::string name;              // the runtime: "ncnn"
-  std::string title;             // "ncnn (ncnnoptimize)"
-  std::string source;            // where a reader finds these rules
-  bool folds_batch_norm = true;  // into the convolution or product before it
+  std::string name;    // the runtime: "ncnn"
+  std::string title;   // "ncnn (ncnnoptimize)"
+  std::string source;  // where a reader finds these rules
+  // Batch norms, and scales and biases of constants, into the convolution or product before them.
+  bool folds_batch_norm = true;
   // The activations that a convolution, a product or a sum ends with.
   std::vector<EdgeActivation> after_convolution, after_inner_product, after_sum;
   bool fuses_residual = false;  // convolution + sum (+ its activation) in one kernel
@@ -24,15 +25,18 @@ struct FusionRules {
   // Chains of element-wise nodes behind each other as one kernel.
   bool fuses_pointwise_chains = false;
   bool concat_in_place = false;  // producers write into the result: no kernel
+  // A convolution of a single pixel is done as an inner product.
+  bool pixel_is_inner_product = false;
 };
 
-// The rules of all runtimes, in the order that answers show them: none (each node a kernel), ncnn, tflite,
+// The rules of all runtimes (fusion_rules.cc), in the order that answers show them: none (each node a kernel), ncnn, tflite,
 // onnxruntime, tensorrt.
 const std::vector<FusionRules>& fusion_rules();
 // InputError with the nearest name where there is none.
 const FusionRules& fusion_rules(std::string_view runtime);
 
-// The kernels of a graph, in the order of execution. Views make no kernels. A node is fused into the one
+// The kernels of a graph, in the order of execution. Views make no kernels. A graph that was read from the
+// runtime's own format (EdgeGraph::lowered_for) is executed node by node, since its tools have fused it. A node is fused into the one
 // before it only if nothing else reads what is between them, and if that is no output of the graph.
 std::vector<EdgeKernel> fuse(const EdgeGraph& graph, const FusionRules& rules);
 

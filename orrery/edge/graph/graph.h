@@ -99,6 +99,9 @@ struct EdgeNode {
 
 struct EdgeGraph {
   std::string name;
+  // The runtime whose own format the graph was read from, which executes the nodes as they are; empty
+  // otherwise. ncnn's tool has already fused what a .param holds.
+  std::string lowered_for;
   std::vector<EdgeTensor> tensors;
   std::vector<EdgeNode> nodes;       // every node behind those that it reads
   std::vector<int> inputs, outputs;  // tensors

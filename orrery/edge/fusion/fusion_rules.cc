@@ -1,0 +1,97 @@
+// What each runtime fuses. A further runtime is one more entry.
+#include "orrery/base/kinds.h"
+#include "orrery/edge/fusion/fuse.h"
+
+namespace orrery {
+namespace {
+
+using A = EdgeActivation;
+
+FusionRules no_rules() {
+  FusionRules r;
+  r.name = "none";
+  r.title = "no fusion: each node is a kernel";
+  r.source = "by definition";
+  r.folds_batch_norm = false;
+  r.pads_inside = false;
+  return r;
+}
+
+FusionRules ncnn_rules() {
+  FusionRules r;
+  r.name = "ncnn";
+  r.title = "ncnn behind ncnnoptimize";
+  r.source =
+      "github.com/Tencent/ncnn, tools/ncnnoptimize.cpp: fuse_convolution_batchnorm, "
+      "fuse_convolution_activation, fuse_innerproduct_activation, "
+      "replace_convolution_with_innerproduct_after_global_pooling";
+  r.after_convolution = {A::kRelu, A::kRelu6, A::kLeakyRelu, A::kSigmoid, A::kMish, A::kHardSwish};
+  r.after_inner_product = r.after_convolution;
+  r.fuses_swish = true;
+  r.pixel_is_inner_product = true;
+  return r;
+}
+
+FusionRules tflite_rules() {
+  FusionRules r;
+  r.name = "tflite";
+  r.title = "TensorFlow Lite (LiteRT) on CPUs";
+  r.source =
+      "github.com/tensorflow/tensorflow, tensorflow/lite/schema/schema.fbs: "
+      "ActivationFunctionType of Conv2DOptions, DepthwiseConv2DOptions, FullyConnectedOptions and "
+      "AddOptions";
+  r.after_convolution = {A::kRelu, A::kRelu6, A::kTanh};
+  r.after_inner_product = r.after_convolution;
+  r.after_sum = r.after_convolution;
+  r.pads_inside = false;
+  return r;
+}
+
+FusionRules onnxruntime_rules() {
+  FusionRules r;
+  r.name = "onnxruntime";
+  r.title = "ONNX Runtime with all graph optimizations";
+  r.source =
+      "onnxruntime.ai/docs/performance/model-optimizations/graph-optimizations.html: Conv "
+      "BatchNorm "
+      "fusion, Conv activation fusion, GEMM activation fusion, Conv Add activation fusion";
+  r.after_convolution = {A::kRelu,    A::kRelu6, A::kLeakyRelu,
+                         A::kSigmoid, A::kTanh,  A::kHardSigmoid};
+  r.after_inner_product = {A::kRelu, A::kLeakyRelu, A::kSigmoid, A::kTanh};
+  r.fuses_residual = true;
+  r.fuses_swish = true;
+  return r;
+}
+
+FusionRules tensorrt_rules() {
+  FusionRules r;
+  r.name = "tensorrt";
+  r.title = "NVIDIA TensorRT";
+  r.source =
+      "docs.nvidia.com/deeplearning/tensorrt, developer guide, types of fusions: convolution and "
+      "activation, convolution and element-wise sum, scale and activation, point-wise fusion";
+  r.after_convolution = {A::kRelu,  A::kRelu6,       A::kLeakyRelu, A::kSigmoid,
+                         A::kSwish, A::kHardSigmoid, A::kHardSwish, A::kTanh,
+                         A::kGelu,  A::kElu,         A::kMish};
+  r.after_inner_product = r.after_convolution;
+  r.after_sum = r.after_convolution;
+  r.fuses_residual = true;
+  r.fuses_swish = true;
+  r.fuses_pointwise_chains = true;
+  r.concat_in_place = true;
+  return r;
+}
+
+}  // namespace
+
+const std::vector<FusionRules>& fusion_rules() {
+  static const std::vector<FusionRules> kRules = {no_rules(), ncnn_rules(), tflite_rules(),
+                                                  onnxruntime_rules(), tensorrt_rules()};
+  return kRules;
+}
+
+const FusionRules& fusion_rules(std::string_view runtime) {
+  return kind_named(fusion_rules(), "runtime", runtime);
+}
+
+}  // namespace orrery

@@ -1,0 +1,142 @@
+// The networks of catalog/edge/models against the table of ncnn's own benchmark (cnn_models.csv,
+// cnn_ops.csv): kernel by kernel, and in sum.
+#include "orrery/edge/graph/edge_models.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "orrery/base/bundle.h"
+#include "orrery/base/csv.h"
+#include "orrery/base/error.h"
+#include "orrery/edge/fusion/fuse.h"
+#include "tests/unit/edge/edge_tables.h"
+
+namespace orrery {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::vector<EdgeKernel> kernels_of(std::string_view model) {
+  return fuse(edge_model(Bundle(), model), fusion_rules("ncnn"));
+}
+
+TEST(EdgeModels, NamesAreSortedAndAllAreRead) {
+  const auto names = edge_model_names(Bundle());
+  EXPECT_GE(names.size(), 8u);
+  EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
+  for (const std::string& name : names) {
+    const EdgeGraph graph = edge_model(Bundle(), name);
+    EXPECT_EQ(graph.name, name);
+    EXPECT_GT(graph.macs(), 0) << name;
+    EXPECT_EQ(unknown_ops_note(graph), "");
+    EXPECT_EQ(graph.inputs.size(), 1u);
+    EXPECT_EQ(graph.outputs.size(), 1u);
+  }
+}
+
+TEST(EdgeModels, UnknownNameGivesTheNearest) {
+  try {
+    edge_model(Bundle(), "resnet51");
+    FAIL();
+  } catch (const InputError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("did you mean 'resnet50'"));
+  }
+}
+
+// Multiply-adds that the papers state: ResNet-50 3.8e9, VGG-16 15.5e9, MobileNet 569e6.
+TEST(EdgeModels, MacsOfThePapers) {
+  EXPECT_NEAR(static_cast<double>(edge_model(Bundle(), "resnet50").macs()), 3.8e9, 0.1e9);
+  EXPECT_NEAR(static_cast<double>(edge_model(Bundle(), "vgg16").macs()), 15.5e9, 0.1e9);
+  EXPECT_NEAR(static_cast<double>(edge_model(Bundle(), "mobilenet").macs()), 569e6, 1e6);
+}
+
+TEST(EdgeModels, TotalsEqualTheTable) {
+  NEEDS_EDGE_TABLE("cnn_models.csv");
+  const auto names = edge_model_names(Bundle());
+  CsvReader csv(edge_table("cnn_models.csv"));
+  std::size_t compared = 0;
+  while (csv.next()) {
+    const std::string model(csv.text(csv.column("model")));
+    if (std::find(names.begin(), names.end(), model) == names.end()) continue;
+    ++compared;
+    const EdgeGraph graph = edge_model(Bundle(), model);
+    EXPECT_EQ(graph.macs(), csv.integer(csv.column("macs"))) << model;
+    EXPECT_EQ(graph.weights(), csv.integer(csv.column("weights"))) << model;
+    EXPECT_EQ(graph.written_elements(), csv.integer(csv.column("activations_written"))) << model;
+    EXPECT_EQ(static_cast<std::int64_t>(kernels_of(model).size()),
+              csv.integer(csv.column("kernels")))
+        << model;
+  }
+  EXPECT_EQ(compared, 8u);
+}
+
+std::string row_text(const EdgeKernel& k) {
+  return fmt::format(
+      "{}: {}x{}x{} -> {}x{}x{} kernel {}x{} stride {} groups {} activation {} "
+      "weights {} macs {} elements {} {}",
+      edge_family_name(k.family), k.in.c, k.in.h, k.in.w, k.out.c, k.out.h, k.out.w, k.kernel.w,
+      k.kernel.h, k.stride.w, k.groups, edge_activation_name(k.activation), k.weights, k.macs,
+      k.in_elements, k.out_elements);
+}
+
+// The same of a row of the table, whose words for a family and an activation are ncnn's.
+std::string row_text(CsvReader& csv) {
+  const auto number = [&](const char* name, std::int64_t otherwise) {
+    const int column = csv.column(name);
+    return csv.empty(column) ? otherwise : csv.integer(column);
+  };
+  const std::map<std::string_view, EdgeFamily> families = {
+      {"Convolution", EdgeFamily::kConvolution},   {"Pooling", EdgeFamily::kPool},
+      {"InnerProduct", EdgeFamily::kInnerProduct}, {"ReLU", EdgeFamily::kActivation},
+      {"Eltwise", EdgeFamily::kElementwise},       {"Concat", EdgeFamily::kConcat},
+      {"Softmax", EdgeFamily::kSoftmax},           {"LRN", EdgeFamily::kNorm}};
+  EdgeKernel k;
+  const std::string_view op = csv.text(csv.column("op"));
+  k.in = {number("in_c", 1), number("in_h", 1), number("in_w", 1)};
+  k.out = {number("out_c", 1), number("out_h", 1), number("out_w", 1)};
+  k.kernel = {std::max<std::int64_t>(number("kernel_h", 1), 1),
+              std::max<std::int64_t>(number("kernel_w", 1), 1)};
+  k.stride.w = number("stride", 1);
+  k.groups = number("groups", 1);
+  k.family = op == "ConvolutionDepthWise"
+                 ? (k.groups == k.in.c ? EdgeFamily::kDepthwise : EdgeFamily::kGroupedConvolution)
+                 : families.at(op);
+  const bool whole = k.kernel == EdgeWindow{k.in.h, k.in.w} || number("kernel_w", 1) == 0;
+  if (k.family == EdgeFamily::kPool && whole) k.family = EdgeFamily::kGlobalPool;
+  if (op == "ReLU" || number("fused_activation", 0) == 1) k.activation = EdgeActivation::kRelu;
+  k.weights = number("weights", 0);
+  k.macs = number("macs", 0);
+  k.in_elements = number("in_elems", 0);
+  k.out_elements = number("out_elems", 0);
+  return row_text(k);
+}
+
+TEST(EdgeModels, KernelsEqualTheTableRowByRow) {
+  NEEDS_EDGE_TABLE("cnn_ops.csv");
+  std::map<std::string, std::map<std::int64_t, std::string>> table;
+  CsvReader csv(edge_table("cnn_ops.csv"));
+  const auto names = edge_model_names(Bundle());
+  while (csv.next()) {
+    const std::string model(csv.text(csv.column("model")));
+    if (std::find(names.begin(), names.end(), model) == names.end()) continue;
+    table[model][csv.integer(csv.column("index"))] = row_text(csv);
+  }
+  EXPECT_EQ(table.size(), 8u);
+  for (const auto& [model, rows] : table) {
+    SCOPED_TRACE(model);
+    std::vector<std::string> theirs, ours;
+    for (const auto& [index, row] : rows) theirs.push_back(row);
+    for (const EdgeKernel& k : kernels_of(model)) ours.push_back(row_text(k));
+    EXPECT_THAT(ours, ::testing::ElementsAreArray(theirs));
+  }
+}
+
+}  // namespace
+}  // namespace orrery
