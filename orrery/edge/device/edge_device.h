@@ -17,8 +17,8 @@
 namespace orrery {
 
 struct EdgeCore {
-  std::string name;         // "cortex-a76"
-  std::string isa;          // "armv7", "armv8", "armv8.2", "x86", "loongarch", "riscv"
+  std::string name;            // "cortex-a76"
+  std::string isa;             // "armv7", "armv8", "armv8.2", "x86", "loongarch", "riscv"
   double flops_per_cycle = 0;  // of floats; a multiply-add counts two
   bool half = false;           // arithmetic of 16-bit floats
   bool dot_product = false;    // dot products of bytes

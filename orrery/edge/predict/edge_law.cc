@@ -14,7 +14,7 @@ namespace orrery {
 namespace {
 
 constexpr double kMicro = 1e-6;
-constexpr double kHuberLimit = 2;  // in residuals
+constexpr double kHuberLimit = 2;  // in kEdgeNoise
 
 Eigen::Map<const Eigen::VectorXd> amounts(const EdgeWork& work) {
   return {work.data(), static_cast<Eigen::Index>(work.size())};
@@ -46,8 +46,7 @@ EdgeCosts EdgeLaw::costs(std::span<const EdgeFact> of) const {
   return {lines.transpose() * at, covariance};
 }
 
-EdgeCosts calibrated(const EdgeCosts& before, std::span<const MeasuredNetwork> measured,
-                     double residual) {
+EdgeCosts calibrated(const EdgeCosts& before, std::span<const MeasuredNetwork> measured) {
   if (measured.empty()) return before;
   const Eigen::Index kinds = before.mean.size();
   const Eigen::MatrixXd stiffness =
@@ -64,7 +63,7 @@ EdgeCosts calibrated(const EdgeCosts& before, std::span<const MeasuredNetwork> m
       const double sum = terms.sum();
       const Eigen::VectorXd shares = terms / sum;
       const double off = std::log(m.time.value() / (sum * kMicro));
-      const double weight = huber_weight(off / residual, kHuberLimit) / (residual * residual);
+      const double weight = huber_weight(off / kEdgeNoise, kHuberLimit) / (kEdgeNoise * kEdgeNoise);
       curvature += weight * shares * shares.transpose();
       pull += weight * off * shares;
     }
@@ -135,7 +134,8 @@ EdgeLaw read_edge_law(const Bundle& bundle, const std::string& name) {
 
 std::string edge_law_text(const EdgeLaw& law) {
   std::string text = fmt::format(
-      "# Made by `orrery fit edge`: do not edit. A law of latency (orrery/edge/predict/edge_law.h).\n"
+      "# Made by `orrery fit edge`: do not edit. A law of latency "
+      "(orrery/edge/predict/edge_law.h).\n"
       "recipe: \"{}\"\nresidual: {:.4f}\n# Kinds: ",
       law.recipe, law.residual);
   for (const EdgeWorkKind& k : edge_work_kinds()) text += fmt::format("{} ", k.name);

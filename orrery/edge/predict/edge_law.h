@@ -49,9 +49,13 @@ struct EdgeLaw {
   EdgeCosts costs(std::span<const EdgeFact> facts) const;
 };
 
+// The standard deviation of the logarithm by which a measured network is taken to differ from the
+// sum while costs are found. Half of it and twice of it find costs that predict other networks
+// worse (docs/edge.md).
+inline constexpr double kEdgeNoise = 0.08;
+
 // The costs after the measurements.
-EdgeCosts calibrated(const EdgeCosts& before, std::span<const MeasuredNetwork> measured,
-                     double residual);
+EdgeCosts calibrated(const EdgeCosts& before, std::span<const MeasuredNetwork> measured);
 
 // The time of some work. Its own error is `residual`, the shared one that of the costs.
 Estimate<Seconds> time_of(const EdgeCosts& costs, const EdgeWork& work, double residual,

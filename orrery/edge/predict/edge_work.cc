@@ -95,7 +95,7 @@ void add_convolution(const EdgeKernel& k, EdgePrecision precision, double data, 
     work[kByteData] += data, work[kByteStart] += 1;
     return;
   }
-  work[kind == kWinograd     ? kWinogradData
+  work[kind == kWinograd    ? kWinogradData
        : kind == kDepthwise ? kDepthwiseData
                             : kConvolutionData] += data;
   if (kind == kGrouped) work[kGroups] += double(k.groups);
