@@ -1,6 +1,6 @@
-// Protobuf's wire format, as far as Chakra's traces use it: a field is a varint of number and wire
-// type, then its value (https://protobuf.dev/programming-guides/encoding). The reader has no
-// schema: its caller knows the numbers of the fields.
+// Protobuf's wire format, as far as Chakra's traces and ONNX models use it: a field is a varint of
+// number and wire type, then its value (https://protobuf.dev/programming-guides/encoding). The
+// reader has no schema: its caller knows the numbers of the fields.
 #pragma once
 
 #include <fmt/format.h>
@@ -57,7 +57,7 @@ class WireReader {
     if (number_ == 0) fail("field number 0");
     if (wire_ != Wire::kVarint && wire_ != Wire::kFixed64 && wire_ != Wire::kBytes &&
         wire_ != Wire::kFixed32) {
-      fail("an unknown wire type: this is no Chakra trace");
+      fail("an unknown wire type: this is no protobuf message of the expected kind");
     }
     return true;
   }
@@ -84,9 +84,11 @@ class WireReader {
     expect(Wire::kVarint);
     return varint();
   }
-  std::string text() {
+  std::string text() { return std::string(view()); }
+  // The bytes of a string, where they lie in the file.
+  std::string_view view() {
     expect(Wire::kBytes);
-    return std::string(bytes(varint()));
+    return bytes(varint());
   }
   WireReader nested() {
     expect(Wire::kBytes);
@@ -112,7 +114,8 @@ class WireReader {
 
  private:
   void expect(Wire wire) const {
-    if (wire_ != wire) fail(fmt::format("field {} has another type than Chakra's", number_));
+    if (wire_ != wire)
+      fail(fmt::format("field {} has another type than the format gives it", number_));
   }
 
   std::string_view bytes_;
@@ -130,6 +133,12 @@ class WireWriter {
   }
   void integer(int field, std::uint64_t v) {
     varint(static_cast<std::uint64_t>(field) << 3), varint(v);
+  }
+  void fixed32(int field, float v) {
+    varint(static_cast<std::uint64_t>(field) << 3 | 5);
+    char raw[sizeof v];
+    std::memcpy(raw, &v, sizeof v);
+    out_.append(raw, sizeof v);
   }
   void text(int field, std::string_view v) {
     varint(static_cast<std::uint64_t>(field) << 3 | 2);
