@@ -1,6 +1,7 @@
 #include "orrery/edge/fusion/fuse.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "orrery/edge/fusion/node_kernel.h"
 
@@ -141,8 +142,8 @@ class Fuser {
     return join(k, n);
   }
 
-  // x * sigmoid(x): the gate is the kernel before, and becomes the whole; behind a convolution that ends
-  // with swish in this runtime, all three are one.
+  // x * sigmoid(x): the gate is the kernel before, and becomes the whole; behind a convolution that
+  // ends with swish in this runtime, all three are one.
   int absorbed_swish(const EdgeNode& n) {
     if (!rules_.fuses_swish || n.adds || n.inputs.size() != 2) return kNone;
     for (const int side : {0, 1}) {
@@ -199,7 +200,7 @@ class Fuser {
         elements(n.inputs[0]) != elements(n.outputs[0])) {
       return kNone;
     }
-    // What else it reads must be there when the chain begins.
+    // Its other inputs must be there when the chain begins.
     for (std::size_t i = 1; i < n.inputs.size(); ++i) {
       if (value(n.inputs[i]).kernel >= k) return kNone;
     }

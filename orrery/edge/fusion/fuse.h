@@ -1,5 +1,5 @@
-// From a graph to the kernels that a runtime launches. What a runtime fuses is data: FusionRules, one entry
-// a runtime, each with its public source.
+// From a graph to the kernels that a runtime launches. What a runtime fuses is data: FusionRules,
+// one entry a runtime, each with its public source.
 #pragma once
 
 #include <string>
@@ -29,15 +29,16 @@ struct FusionRules {
   bool pixel_is_inner_product = false;
 };
 
-// The rules of all runtimes (fusion_rules.cc), in the order that answers show them: none (each node a kernel), ncnn, tflite,
-// onnxruntime, tensorrt.
+// The rules of all runtimes (fusion_rules.cc), in the order that answers show them: none (each node
+// a kernel), ncnn, tflite, onnxruntime, tensorrt.
 const std::vector<FusionRules>& fusion_rules();
 // InputError with the nearest name where there is none.
 const FusionRules& fusion_rules(std::string_view runtime);
 
-// The kernels of a graph, in the order of execution. Views make no kernels. A graph that was read from the
-// runtime's own format (EdgeGraph::lowered_for) is executed node by node, since its tools have fused it. A node is fused into the one
-// before it only if nothing else reads what is between them, and if that is no output of the graph.
+// The kernels of a graph, in the order of execution. Views make no kernels. A graph that was read
+// from the runtime's own format (EdgeGraph::lowered_for) is executed node by node, since its tools
+// have fused it. A node is fused into the one before it only if nothing else reads what is between
+// them, and if that is no output of the graph.
 std::vector<EdgeKernel> fuse(const EdgeGraph& graph, const FusionRules& rules);
 
 }  // namespace orrery

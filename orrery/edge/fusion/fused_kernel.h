@@ -1,5 +1,5 @@
-// One kernel that a runtime launches for a graph: a node, or several nodes that it has fused. Predictors
-// read kernels only.
+// One kernel that a runtime launches for a graph: a node, or several nodes that it has fused.
+// Predictors read kernels only.
 #pragma once
 
 #include <cstdint>
@@ -62,7 +62,8 @@ struct EdgeKernel {
   std::int64_t out_elements = 0;   // of all activations that it writes
   std::vector<std::string> nodes;  // the names of the nodes that it executes, in their order
 
-  // A convolution that Winograd's algorithm can do with fewer multiplications: 3x3, stride 1, dense.
+  // A convolution that Winograd's algorithm can do with fewer multiplications: 3x3, stride 1,
+  // dense.
   bool winograd() const {
     return family == EdgeFamily::kConvolution && kernel == EdgeWindow{3, 3} &&
            stride == EdgeWindow{1, 1} && dilation == EdgeWindow{1, 1};

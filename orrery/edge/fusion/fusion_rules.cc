@@ -1,4 +1,4 @@
-// What each runtime fuses. A further runtime is one more entry.
+// The rules by runtime. A further runtime is one more entry.
 #include "orrery/base/kinds.h"
 #include "orrery/edge/fusion/fuse.h"
 
@@ -23,8 +23,9 @@ FusionRules ncnn_rules() {
   r.title = "ncnn behind ncnnoptimize";
   r.source =
       "github.com/Tencent/ncnn, tools/ncnnoptimize.cpp: fuse_convolution_batchnorm, "
-      "fuse_convolution_activation, fuse_innerproduct_activation, "
-      "replace_convolution_with_innerproduct_after_global_pooling";
+      "fuse_convolution_mul, fuse_convolution_add, fuse_convolution_activation, "
+      "fuse_innerproduct_activation, replace_convolution_with_innerproduct_after_global_pooling; "
+      "tools/onnx/onnx2ncnn.cpp: fuse_swish; tools/pnnx: fuse_padding_convolution";
   r.after_convolution = {A::kRelu, A::kRelu6, A::kLeakyRelu, A::kSigmoid, A::kMish, A::kHardSwish};
   r.after_inner_product = r.after_convolution;
   r.fuses_swish = true;
@@ -52,11 +53,10 @@ FusionRules onnxruntime_rules() {
   r.name = "onnxruntime";
   r.title = "ONNX Runtime with all graph optimizations";
   r.source =
-      "onnxruntime.ai/docs/performance/model-optimizations/graph-optimizations.html: Conv "
-      "BatchNorm "
-      "fusion, Conv activation fusion, GEMM activation fusion, Conv Add activation fusion";
-  r.after_convolution = {A::kRelu,    A::kRelu6, A::kLeakyRelu,
-                         A::kSigmoid, A::kTanh,  A::kHardSigmoid};
+      "github.com/microsoft/onnxruntime, onnxruntime/core/optimizer: conv_bn_fusion.cc, "
+      "conv_activation_fusion.cc, conv_add_act_fusion.cc, gemm_activation_fusion.cc, "
+      "matmul_add_fusion.cc, quick_gelu_fusion.cc";
+  r.after_convolution = {A::kRelu, A::kRelu6, A::kLeakyRelu, A::kSigmoid, A::kTanh};
   r.after_inner_product = {A::kRelu, A::kLeakyRelu, A::kSigmoid, A::kTanh};
   r.fuses_residual = true;
   r.fuses_swish = true;
@@ -68,8 +68,9 @@ FusionRules tensorrt_rules() {
   r.name = "tensorrt";
   r.title = "NVIDIA TensorRT";
   r.source =
-      "docs.nvidia.com/deeplearning/tensorrt, developer guide, types of fusions: convolution and "
-      "activation, convolution and element-wise sum, scale and activation, point-wise fusion";
+      "docs.nvidia.com/deeplearning/tensorrt/latest/performance/fusion-catalog.html: "
+      "convolution and activation, convolution and element-wise sum, scale and activation, "
+      "point-wise fusion";
   r.after_convolution = {A::kRelu,  A::kRelu6,       A::kLeakyRelu, A::kSigmoid,
                          A::kSwish, A::kHardSigmoid, A::kHardSwish, A::kTanh,
                          A::kGelu,  A::kElu,         A::kMish};

@@ -1,6 +1,6 @@
-// Finds by measurement whether a runtime fuses two operators: nn-Meter's test (Zhang et al., MobiSys 2021,
-// section 4). Two operators are timed alone and as a block; if the block saves more than half of the
-// cheaper one, they are one kernel.
+// Finds by measurement whether a runtime fuses two operators: nn-Meter's test (Zhang et al.,
+// MobiSys 2021, section 4). Two operators are timed alone and as a block; if the block saves more
+// than half of the cheaper one, they are one kernel.
 #pragma once
 
 namespace orrery {

@@ -1,7 +1,7 @@
-// The graph of a network that runs on phones, boards and laptops: a CNN or a transformer as an exporter
-// writes it (ONNX, ncnn's .param) or as an architecture string describes it. A graph has tensors with
-// shapes and nodes in the order of execution. A node knows its MACs and weights, and nothing of time or
-// of the runtime that executes it: fuse.h makes kernels of nodes.
+// The graph of a network that runs on phones, boards and laptops: a CNN or a transformer as an
+// exporter writes it (ONNX, ncnn's .param) or as an architecture string describes it. A graph has
+// tensors with shapes and nodes in the order of execution. A node knows its MACs and weights, and
+// nothing of time or of the runtime that executes it: fuse.h makes kernels of nodes.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace orrery {
 
-// What a node computes. edge_op_name() gives the word that answers show.
+// Kinds of computation. edge_op_name() gives the word that answers show.
 enum class EdgeOp {
   kConvolution,    // also grouped and depth-wise: EdgeNode::groups
   kDeconvolution,  // transposed convolution
@@ -99,8 +99,8 @@ struct EdgeNode {
 
 struct EdgeGraph {
   std::string name;
-  // The runtime whose own format the graph was read from, which executes the nodes as they are; empty
-  // otherwise. ncnn's tool has already fused what a .param holds.
+  // The runtime whose own format the graph was read from, which executes the nodes as they are;
+  // empty otherwise. ncnn's tool has already fused what a .param holds.
   std::string lowered_for;
   std::vector<EdgeTensor> tensors;
   std::vector<EdgeNode> nodes;       // every node behind those that it reads
@@ -113,8 +113,8 @@ struct EdgeGraph {
   std::int64_t written_elements() const;
 };
 
-// What the readers do not know of a graph: "3 nodes of unknown types (Foo 2, Bar 1), which write 4.1 % of
-// the graph's elements". Empty when all are known.
+// A line about the nodes whose types the readers do not know: how many of the graph's nodes, of
+// which types, and which share of the elements they write. Empty when all are known.
 std::string unknown_ops_note(const EdgeGraph& graph);
 
 }  // namespace orrery

@@ -1,5 +1,5 @@
-// Builds a graph node by node, with the shapes of images: for networks that a description gives, not a
-// file. Values are indices of tensors.
+// Builds a graph node by node, with the shapes of images: for networks that a description gives,
+// not a file. Values are indices of tensors.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// One layer of a .param text, and the kinds of layers that are known. Shapes here are those of a blob
-// behind a batch of 1: {1, c, h, w}, {1, h, w} or {1, w}.
+// One layer of a .param text, and the kinds of layers that are known. Shapes here are those of a
+// blob behind a batch of 1: {1, c, h, w}, {1, h, w} or {1, w}.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ class NcnnParams {
  public:
   void set(int key, std::vector<double> values);
   bool has(int key) const { return values_.contains(key); }
-  // The number of a key, or `otherwise` where the layer does not give it. InputError unless it is an
-  // integer that 32 bits hold.
+  // The number of a key, or `otherwise` where the layer does not give it. InputError unless it is
+  // an integer that 32 bits hold.
   std::int64_t integer(int key, std::int64_t otherwise) const;
   double number(int key, double otherwise) const;
   std::vector<std::int64_t> integers(int key) const;  // empty where absent
@@ -29,7 +29,7 @@ class NcnnParams {
   std::map<int, std::vector<double>> values_;
 };
 
-// What a kind works out: shapes of the outputs, and what the node holds.
+// A layer while its kind works out the shapes of the outputs and what the node holds.
 struct NcnnLayer {
   const NcnnParams& params;
   std::vector<EdgeDims> inputs;
@@ -39,8 +39,8 @@ struct NcnnLayer {
   bool dynamic = false;  // the outputs depend on data
 
   const EdgeDims& input(std::size_t i = 0) const;  // InputError where there is none
-  // Sets the matrix elements and the multiply-adds that each of `positions` makes with them, and checks
-  // the number of weights that the file gives under `key`.
+  // Sets the matrix elements and the multiply-adds that each of `positions` makes with them, and
+  // checks the number of weights that the file gives under `key`.
   void set_weights(std::int64_t weights, std::int64_t positions, int key);
 };
 

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "orrery/base/error.h"
 #include "orrery/edge/graph/ncnn_layer.h"
@@ -66,7 +69,8 @@ void parse_pair(std::string_view word, NcnnParams& params) {
                                    values.size() - 1));
     }
     values.erase(values.begin());
-  } else if (!text.empty() && (text.front() == '"' || std::isalpha(text.front()) != 0)) {
+  } else if (!text.empty() &&
+             (text.front() == '"' || std::isalpha(static_cast<unsigned char>(text.front())) != 0)) {
     values = {};  // a name, which no shape needs
   } else {
     values = parse_values(text);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
+#include <utility>
 
 #include "orrery/base/error.h"
 #include "orrery/edge/graph/ncnn_layer.h"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "orrery/base/error.h"
 #include "orrery/edge/graph/ncnn_layer.h"

@@ -1,7 +1,9 @@
 // Operators of ONNX that make constants: of attributes, and of shapes.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "orrery/base/error.h"
 #include "orrery/edge/graph/onnx_op.h"

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
+#include <utility>
 
 #include "orrery/base/error.h"
 #include "orrery/edge/graph/onnx_op.h"

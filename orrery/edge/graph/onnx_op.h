@@ -14,16 +14,15 @@ namespace orrery {
 
 using OnnxNumbers = std::vector<double>;
 
-// What is known of a value.
+// The knowledge about one value.
 struct OnnxValue {
   EdgeDims shape;
-  bool dynamic = false;   // data decides the shape
-  bool constant = false;  // no input of the model decides it
-  int type = 0;           // OnnxType
-  // Of small constants.
-  std::optional<OnnxNumbers> values;
-  int tensor = -1;  // of the graph, where it is no constant
-  int origin = -1;  // of constants: which learned tensor it is, or is made of
+  bool dynamic = false;               // data decides the shape
+  bool constant = false;              // no input of the model decides it
+  int type = 0;                       // OnnxType
+  std::optional<OnnxNumbers> values;  // of small constants
+  int tensor = -1;                    // of the graph, where it is no constant
+  int origin = -1;                    // of constants: which learned tensor it is, or is made of
 
   std::int64_t elements() const { return dynamic ? 0 : checked_product(shape); }
 };
@@ -40,8 +39,8 @@ struct OnnxOp {
   bool has(std::size_t i) const { return i < inputs.size() && inputs[i] != nullptr; }
   const OnnxValue& input(std::size_t i = 0) const;  // InputError where it is not given
   const EdgeDims& shape(std::size_t i = 0) const { return input(i).shape; }
-  // The values of a constant input. InputError where they are not known: data decides them, or they are
-  // too many.
+  // The values of a constant input. InputError where they are not known: data decides them, or they
+  // are too many.
   const OnnxNumbers& values(std::size_t i) const;
   std::vector<std::int64_t> integers_of(std::size_t i) const;
 
@@ -49,7 +48,8 @@ struct OnnxOp {
   double number(std::string_view attribute, double otherwise) const;
   std::string_view text(std::string_view attribute) const;
   std::vector<std::int64_t> integers(std::string_view attribute) const;  // empty where absent
-  // A list that was an attribute before some opset and is an input since; nothing where neither is given.
+  // A list that was an attribute before some opset and is an input since; nothing where neither is
+  // given.
   std::optional<std::vector<std::int64_t>> list(std::string_view attribute,
                                                 std::size_t input) const;
 
@@ -80,7 +80,8 @@ const std::vector<OnnxKind>& onnx_constant_kinds();
 // Applies where the result has the shape of the first input.
 void onnx_same(OnnxOp& op);
 
-// An integer out of a value that a file states; far beyond any size where the file says so ("to the end").
+// An integer out of a value that a file states; far beyond any size where the file says so ("to the
+// end").
 std::int64_t onnx_integer(double value);
 
 }  // namespace orrery

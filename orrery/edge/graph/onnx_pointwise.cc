@@ -1,9 +1,10 @@
-// Operators of ONNX that work element by element, and norms. Sums and products of small constants are
-// worked out, since shapes are computed by them.
+// Operators of ONNX that work element by element, and norms. Sums and products of small constants
+// are worked out, since shapes are computed by them.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "orrery/base/error.h"
 #include "orrery/edge/graph/onnx_op.h"

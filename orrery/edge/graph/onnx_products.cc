@@ -61,7 +61,8 @@ void product(OnnxOp& op, std::size_t first, std::size_t second) {
 void matmul(OnnxOp& op) { product(op, 0, 1); }
 void qlinear_matmul(OnnxOp& op) { product(op, 0, 3); }
 
-// X [steps, batch, width], W [directions, gates * hidden, width], R [directions, gates * hidden, hidden]
+// X [steps, batch, width], W [directions, gates * hidden, width], R [directions, gates * hidden,
+// hidden]
 void recurrent(OnnxOp& op) {
   const EdgeDims& x = op.shape(0);
   const EdgeDims& w = op.shape(1);

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <utility>
 
-#include "orrery/base/wire_format.h"
+#include "orrery/flow/chakra/wire_format.h"
 
 namespace orrery {
 namespace {

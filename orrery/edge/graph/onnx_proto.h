@@ -1,6 +1,6 @@
-// The parts of an ONNX file that shapes need (onnx.proto3 of github.com/onnx/onnx), as views into its bytes.
-// What is kept is bounded, whatever the file says: weights are skipped where they lie, and files of more
-// than kMostOnnxItems nodes, names, attributes and tensors are refused.
+// The parts of an ONNX file that shapes need (onnx.proto3 of github.com/onnx/onnx), as views into
+// its bytes. Memory is bounded, whatever the file says: weights are skipped where they lie, and
+// files of more than kMostOnnxItems nodes, names, attributes and tensors are refused.
 #pragma once
 
 #include <cstdint>

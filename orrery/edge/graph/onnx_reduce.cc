@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
+#include <utility>
 
 #include "orrery/base/error.h"
 #include "orrery/edge/graph/onnx_op.h"

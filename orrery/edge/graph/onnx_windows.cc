@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "orrery/base/error.h"
 #include "orrery/edge/graph/onnx_op.h"

@@ -1,5 +1,6 @@
-// Arithmetic of shapes that a file claims. All of it refuses what no machine holds, so that sums and
-// products behind it cannot overflow. Its InputErrors say what is wrong and not where: readers add that.
+// Arithmetic of shapes that a file claims. All of it refuses what no machine holds, so that sums
+// and products behind it cannot overflow. Its InputErrors say what is wrong and not where: readers
+// add that.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +45,8 @@ EdgeDims broadcast(const EdgeDims& a, const EdgeDims& b);
 // An axis of a tensor of that rank, counted from the end where negative.
 std::size_t axis_of(std::int64_t axis, std::size_t rank);
 
-// A name out of a file for messages: at most 80 characters, '?' for bytes that a terminal does not show.
+// A name out of a file for messages: at most 80 characters, '?' for bytes that a terminal does not
+// show.
 std::string shown_name(std::string_view name);
 
 // InputError "<name>: ..." if the sums over the graph are beyond kMostElements.

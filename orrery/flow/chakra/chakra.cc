@@ -9,7 +9,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/node.h"
-#include "orrery/base/wire_format.h"
+#include "orrery/flow/chakra/wire_format.h"
 
 namespace orrery {
 namespace {

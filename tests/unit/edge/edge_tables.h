@@ -1,5 +1,5 @@
-// The measured tables of networks on edge devices (docs/data.md); tests that need one are passed over
-// where it is absent.
+// The measured tables of networks on edge devices (docs/data.md); tests that need one are passed
+// over where it is absent.
 #pragma once
 
 #include <gtest/gtest.h>

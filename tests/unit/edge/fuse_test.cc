@@ -136,7 +136,7 @@ TEST(Fuse, FamiliesOfGroupedConvolutions) {
               ElementsAre("grouped convolution: c"));
 }
 
-// What ncnn's own file holds is executed as it is; other runtimes still apply their rules.
+// A graph out of ncnn's own file is executed as it is; other runtimes still apply their rules.
 TEST(Fuse, AFileOfTheRuntimeIsExecutedAsItIs) {
   EdgeGraph graph = graph_of({kConv, "HardSwish h 1 1 conv h"});
   graph.lowered_for = "ncnn";

@@ -21,11 +21,13 @@ std::int64_t count(const EdgeGraph& graph, EdgeOp op) {
                        [op](const EdgeNode& n) { return n.op == op; });
 }
 
-// NAS-Bench-201's own figures for the cell of six 3x3 convolutions: 220.12 million FLOPs (as its API calls
-// multiply-adds, which with pools and norms are a little more) and 1.531546 million parameters.
+// NAS-Bench-201's own figures for the cell of six 3x3 convolutions: 220.12 million FLOPs (as its
+// API calls multiply-adds, which with pools and norms are a little more) and 1.531546 million
+// parameters.
 TEST(NasBench201, LargestCell) {
   const EdgeGraph graph = nas_bench_201_graph(kAllConvolutions);
-  // Stem 16x3x9 at 32x32; 5 cells of 6 convolutions at each of three widths; two reductions; classifier.
+  // Stem 16x3x9 at 32x32; 5 cells of 6 convolutions at each of three widths; two reductions;
+  // classifier.
   const std::int64_t cells = 3LL * 5 * 6 * (16 * 16 * 9 * 1024);
   const std::int64_t reductions =
       (16 * 32 * 9 + 32 * 32 * 9 + 16 * 32) * 256LL + (32 * 64 * 9 + 64 * 64 * 9 + 32 * 64) * 64LL;
@@ -89,7 +91,8 @@ TEST(Fbnet, BlocksByHand) {
   EXPECT_EQ(grouped.nodes[7].macs, 16 * 9 * 1024);
 }
 
-// Wu et al. give 375 million for FBNet-C; the largest choice of all layers is above, the smallest below.
+// Wu et al. give 375 million for FBNet-C; the largest choice of all layers is above, the smallest
+// below.
 TEST(Fbnet, ImageNetIsOfThePublishedSize) {
   EXPECT_GT(fbnet_graph(layers('7'), FbnetImages::kImageNet).macs(), 375'000'000);
   EXPECT_LT(fbnet_graph(layers('0'), FbnetImages::kImageNet).macs(), 375'000'000);

@@ -68,7 +68,8 @@ TEST(NcnnParam, ReadsTheDocumentedExample) {
 }
 
 TEST(NcnnParam, ConvolutionsByHand) {
-  // 5 wide, 3 high, stride 2 down only, padding 2 left and right, 1 above and below: 6 x 8 -> 3 x 8.
+  // 5 wide, 3 high, stride 2 down only, padding 2 left and right, 1 above and below: 6 x 8 -> 3 x
+  // 8.
   const EdgeGraph graph =
       graph_of({kInput, "Convolution c 1 1 data c 0=10 1=5 11=3 13=2 4=2 14=1 5=1 6=600 9=3"});
   EXPECT_EQ(shape_of(graph, "c"), (Shape{1, 10, 3, 8}));
@@ -106,8 +107,8 @@ TEST(NcnnParam, PoolsByHand) {
   EXPECT_EQ(pooled("0=1 7=1 8=2 18=3"), (Shape{1, 4, 3, 2}));
 }
 
-// The block of squeeze and excitation as ncnn's mobilenet_v3.param has it: the gate is a vector that is
-// reshaped to 4 channels of one pixel, then spread over the image.
+// The block of squeeze and excitation as ncnn's mobilenet_v3.param has it: the gate is a vector
+// that is reshaped to 4 channels of one pixel, then spread over the image.
 TEST(NcnnParam, SqueezeAndExcitation) {
   const EdgeGraph graph =
       graph_of({kInput, "Split s 1 2 data data_0 data_1", "Pooling p 1 1 data_1 p 0=1 4=1",
@@ -203,8 +204,8 @@ TEST(NcnnParam, RefusesWithOneMessage) {
   EXPECT_THAT(refused({kInput, "Reshape r 1 1 data r 0=7"}), HasSubstr("a reshape of 1x4x6x8"));
 }
 
-// Each product of all 35 networks of the table as a network of one layer. The table has no padding: what
-// its shapes need is given.
+// Each product of all 35 networks of the table as a network of one layer. The table has no padding:
+// what its shapes need is given.
 TEST(NcnnParam, ProductsOfTheWholeTable) {
   NEEDS_EDGE_TABLE("cnn_ops.csv");
   CsvReader csv(edge_table("cnn_ops.csv"));

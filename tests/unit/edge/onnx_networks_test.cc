@@ -1,5 +1,5 @@
-// Networks of torchvision through ONNX: multiply-adds as the layers were written, parameters as torchvision
-// documents them.
+// Networks of torchvision through ONNX: multiply-adds as the layers were written, parameters as
+// torchvision documents them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,8 @@ TEST(OnnxNetworks, MacsAndParametersAreExact) {
     ASSERT_EQ(graph.outputs.size(), 1u);
     EXPECT_EQ(graph.tensors[static_cast<std::size_t>(graph.outputs[0])].shape,
               (std::vector<std::int64_t>{1, 1000}));
-    // torchvision's counter also counts biases and norms for some layers: 2 % is its rounding and those.
+    // torchvision's counter also counts biases and norms for some layers: 2 % is its rounding and
+    // those.
     EXPECT_NEAR(static_cast<double>(graph.macs()) / 1e9, network.gflops,
                 std::max(0.006, 0.02 * network.gflops));
   }
@@ -41,8 +42,8 @@ TEST(OnnxNetworks, WorkGrowsWithTheBatchAndParametersDoNot) {
   }
 }
 
-// Behind fusion a ResNet has its convolutions, sums, pools and the classifier; TensorRT's sums are part of
-// convolutions. 53 convolutions, 16 blocks (He et al. 2016, table 1).
+// Behind fusion a ResNet has its convolutions, sums, pools and the classifier; TensorRT's sums are
+// part of convolutions. 53 convolutions, 16 blocks (He et al. 2016, table 1).
 TEST(OnnxNetworks, KernelsOfResnet50) {
   for (const TorchNetwork& network : torch_networks()) {
     if (network.name != "resnet50") continue;
@@ -53,7 +54,8 @@ TEST(OnnxNetworks, KernelsOfResnet50) {
   }
 }
 
-// A constant bias behind MatMul and the parts of GELU: 6 products a layer are all that is left of weights.
+// A constant bias behind MatMul and the parts of GELU: 6 products a layer are all that is left of
+// weights.
 TEST(OnnxNetworks, KernelsOfAVisionTransformer) {
   for (const TorchNetwork& network : torch_networks()) {
     if (network.name != "vit_b_16") continue;

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "orrery/base/wire_format.h"
+#include "orrery/flow/chakra/wire_format.h"
 
 namespace orrery {
 

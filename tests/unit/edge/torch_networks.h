@@ -1,5 +1,5 @@
-// The networks of torchvision as PyTorch exports them to ONNX, written layer by layer from their papers, with
-// the multiply-adds that they make counted on the way.
+// The networks of torchvision as PyTorch exports them to ONNX, written layer by layer from their
+// papers, with the multiply-adds that they make counted on the way.
 #pragma once
 
 #include <cstdint>
