@@ -50,8 +50,7 @@ struct EdgeLaw {
 };
 
 // The standard deviation of the logarithm by which a measured network is taken to differ from the
-// sum while costs are found. Half of it and twice of it find costs that predict other networks
-// worse (docs/edge.md).
+// sum while costs are found. It was chosen with all devices in sight.
 inline constexpr double kEdgeNoise = 0.08;
 
 // The costs after the measurements.
