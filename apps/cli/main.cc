@@ -64,6 +64,7 @@ int run(int argc, char** argv) {
   group("Predict a training job", {add_train});
   group("Predict single kernels and collectives, or change a recorded trace",
         {add_kernel, add_network, add_replay});
+  group("Predict networks on phones, boards and laptops", {add_edge});
   group("Design a chip", {add_accelerator});
   group("Answer scenario files", {add_run, add_check, add_schema, add_diff});
   group("Show the bundled facts", {add_list, add_show});

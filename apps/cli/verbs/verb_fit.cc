@@ -16,6 +16,7 @@
 #include "orrery/kernel/fit/fit.h"
 #include "orrery/kernel/tiers/calibration.h"
 #include "orrery/network/fit/network_fit.h"
+#include "orrery/validate/edge/judge_edge.h"
 #include "orrery/validate/energy/fit_energy.h"
 #include "orrery/validate/fit/fit_engines.h"
 #include "orrery/validate/fit/fit_expert_load.h"
@@ -188,6 +189,12 @@ void fit_power_constants(const FitOptions& o, const Bundle& bundle) {
   fmt::print("{} files written below {}\n", files.size(), o.out);
 }
 
+void fit_edge_laws(const FitOptions& o, const Bundle& bundle) {
+  const auto files = fit_edge(o.data, o.date, bundle);
+  for (const auto& [path, text] : files) write_below(o.out, path, text);
+  fmt::print("{} files written below {}\n", files.size(), o.out);
+}
+
 struct FitArea {
   const char* name;
   // The folder of its tables below the measured tables ("." for all); empty: --gpu and --from.
@@ -205,6 +212,7 @@ constexpr std::array kFitAreas = {
     FitArea{"training", "training", true, fit_training_constants},
     FitArea{"training-memory", "training", true, fit_training_memory_constants},
     FitArea{"attention", "kernels", true, fit_attention_ratios},
+    FitArea{"edge", "edge", true, fit_edge_laws},
     FitArea{"energy", "energy", true, fit_power_constants},
     FitArea{"points", "", false, fit_points},
 };

@@ -9,6 +9,7 @@
 
 #include "apps/cli/flags/help.h"
 #include "apps/cli/output/output.h"
+#include "apps/cli/verbs/edge_facts.h"
 #include "apps/cli/verbs/model_facts.h"
 #include "apps/cli/verbs/verbs.h"
 #include "orrery/accelerator/architecture/chip_yaml.h"
@@ -133,6 +134,9 @@ std::string list_head(const std::string& kind) {
   if (kind == "stacks") return fmt::format("{:<20} {}", "id", "what trains");
   if (kind == "recipes") return fmt::format("{:<34} {}", "id", "training recipe");
   if (kind == "metrics") return fmt::format("{:<24} {}", "id", "what it is");
+  if (kind == "devices") return fmt::format("{:<22} {:<34} {}", "id", "cores", "GPU");
+  if (kind == "networks")
+    return fmt::format("{:<22} {:>8} {:>11} {:>7}", "id", "GMAC", "M weights", "nodes");
   if (kind == "schedules") return fmt::format("{:<12} {}", "id", "pipeline schedule");
   if (kind == "accelerators")
     return fmt::format("{:<14} {:<9} {:>7} {:>7}  {}", "id", "kind", "GHz", "units", "memories");
@@ -185,6 +189,8 @@ std::string list_line(const std::string& kind, const Json& j) {
                        j["name"].get<std::string>().substr(0, 26));
   }
   if (kind == "stacks") return fmt::format("{:<20} {}", id, j["doc"].get<std::string>());
+  if (kind == "devices") return edge_device_line(j);
+  if (kind == "networks") return edge_network_line(j);
   if (kind == "accelerators") {
     std::string levels;
     for (const Json& level : j["levels"])
@@ -244,15 +250,19 @@ std::vector<Json> collect(const std::string& kind, const Bundle& bundle) {
   } else if (kind == "schedules") {
     for (const PipelineScheduleKind& k : pipeline_schedule_kinds())
       rows.push_back({{"id", k.name}, {"doc", k.doc}});
+  } else if (kind == "devices") {
+    rows = edge_device_facts(bundle);
+  } else if (kind == "networks") {
+    rows = edge_network_facts(bundle);
   } else if (kind == "accelerators") {
     rows = accelerator_facts(bundle);
   } else if (kind == "metrics") {
     for (const MetricMeaning& m : metric_meanings())
       rows.push_back({{"id", m.name}, {"asked", m.asked}, {"doc", m.meaning}});
   } else {
-    const std::vector<std::string> kinds = {"models",  "gpus",   "nodes",     "fabrics",
-                                            "engines", "stacks", "schedules", "accelerators",
-                                            "metrics", "recipes"};
+    const std::vector<std::string> kinds = {"models",  "gpus",    "nodes",     "fabrics",
+                                            "engines", "stacks",  "schedules", "accelerators",
+                                            "metrics", "recipes", "devices",   "networks"};
     throw InputError(fmt::format("expected one of {}, got '{}'{}", fmt::join(kinds, ", "), kind,
                                  did_you_mean(kind, kinds)));
   }
@@ -368,12 +378,12 @@ void add_list(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand(
       "list",
       "Lists models, GPUs, nodes, networks, engines, training stacks and recipes, pipeline "
-      "schedules, accelerators or metrics.");
+      "schedules, accelerators, metrics, and devices and networks at the edge.");
   auto o = std::make_shared<ListOptions>();
   app->add_option(
          "KIND", o->kind,
          "what to list: models, gpus, nodes, fabrics, engines, stacks, recipes, schedules, "
-         "accelerators or metrics")
+         "accelerators, metrics, devices or networks")
       ->required();
   app->add_option("--family", o->family,
                   "of models: those whose family, such as qwen3_moe, begins with this");

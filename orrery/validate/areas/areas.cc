@@ -10,6 +10,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/validate/choices/planner_choices.h"
+#include "orrery/validate/edge/judge_edge.h"
 #include "orrery/validate/energy/judge_energy.h"
 #include "orrery/validate/judge/accelerator.h"
 #include "orrery/validate/judge/inference.h"
@@ -25,7 +26,7 @@
 namespace orrery {
 namespace {
 
-constexpr std::array<ValidationArea, 12> kAreas = {{
+constexpr std::array<ValidationArea, 13> kAreas = {{
     {"kernels", "kernels", "kernels", true,
      "Single calls of kernels, of the shapes (15 %) that the fits of catalog/kernels leave out; "
      "their "
@@ -70,6 +71,9 @@ constexpr std::array<ValidationArea, 12> kAreas = {{
      "the time that was measured. GPU left out: all calls of a GPU, by constants that were fitted "
      "on the other GPUs. llm_energy: services, each model of a GPU by constants that its rows did "
      "not fit. mlperf: servers at the wall, by node figures that are not of the judged server."},
+    {"edge", "edge", "edge/cnn_edge.csv", false,
+     "Latencies of CNNs with ncnn on phones, boards and computers, each device by a law that was "
+     "fitted on the others: by its facts alone, and with 5 and 10 other networks measured on it."},
     {"planner", "", "planner", true,
      "Choices among measured layouts by prediction. A row is a question; measured is the best "
      "score "
@@ -83,9 +87,9 @@ constexpr std::array<ValidationArea, 12> kAreas = {{
 }};
 
 // The areas in the order of falling time, so that the longest start first.
-constexpr std::array<std::string_view, 12> kByTime = {
-    "kernels",         "planner", "serving", "training", "inference", "layers",
-    "training-memory", "network", "energy",  "neusight", "steps",     "accelerator"};
+constexpr std::array<std::string_view, 13> kByTime = {
+    "kernels", "planner", "serving", "training", "inference", "layers",     "training-memory",
+    "network", "edge",    "energy",  "neusight", "steps",     "accelerator"};
 
 ValidationReport training_rows(const std::filesystem::path& dir, const std::string& table,
                                const Bundle& bundle, ConstantsChoice constants,
@@ -126,6 +130,7 @@ ValidationReport rows_of(std::string_view area, const std::filesystem::path& dir
   if (area == "layers") return validate_layers(dir, table, bundle);
   if (area == "steps") return validate_steps(dir, table, bundle);
   if (area == "accelerator") return validate_accelerator(dir, table, bundle);
+  if (area == "edge") return validate_edge(dir, table, bundle);
   if (area == "energy") return validate_energy(dir, table, bundle);
   if (area == "network") {
     r = validate_network(dir, table, bundle, constants);

@@ -1,0 +1,61 @@
+// The answer of `orrery edge`: how long a network takes on a processor of a device.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "orrery/base/bundle.h"
+#include "orrery/base/estimate.h"
+#include "orrery/edge/device/edge_device.h"
+#include "orrery/edge/fusion/fused_kernel.h"
+#include "orrery/edge/predict/edge_law.h"
+
+namespace orrery {
+
+struct EdgeProcessor {
+  bool gpu = false;  // the first GPU of the device; otherwise cores
+  int threads = 0;   // 0: all cores
+  EdgePlacement from = EdgePlacement::kFast;
+};
+
+// A network that was timed on the processor, to calibrate the prediction.
+struct TimedNetwork {
+  EdgeGraph graph;
+  EdgePrecision precision = EdgePrecision::kFloat;
+  Seconds time;
+};
+
+struct EdgeAnswer {
+  Estimate<Seconds> latency;
+  std::int64_t macs = 0, weights = 0;
+  struct Kernel {
+    EdgeKernel kernel;
+    Seconds time;  // the sum over kernels is the latency
+  };
+  std::vector<Kernel> kernels;
+  std::vector<std::string> notes;
+};
+
+// A processor of a device, with what was timed on it. Thread-compatible.
+class EdgePredictor {
+ public:
+  // `runtime`: whose fusion rules make the kernels (fuse.h). InputError: the device has no GPU or no
+  // cores with facts, or an unknown runtime.
+  EdgePredictor(const Bundle& bundle, const EdgeDevice& device, const EdgeDevices& devices,
+                const EdgeProcessor& processor, const std::string& runtime);
+
+  // Costs move towards these times.
+  void calibrate(std::span<const TimedNetwork> timed);
+
+  EdgeAnswer answer(const EdgeGraph& graph, EdgePrecision precision) const;
+
+ private:
+  std::string runtime_;
+  EdgeLaw law_;
+  EdgeCosts costs_;
+  std::size_t timed_ = 0;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace orrery

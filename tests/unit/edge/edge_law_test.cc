@@ -1,0 +1,95 @@
+// Do measurements move the costs of a processor as a normal distribution says?
+#include "orrery/edge/predict/edge_law.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "orrery/base/error.h"
+
+namespace orrery {
+namespace {
+
+// Costs of 1 us for a unit of each kind; the first two kinds go together.
+EdgeCosts costs() {
+  EdgeCosts c{Eigen::VectorXd::Zero(kEdgeWorkKinds),
+              Eigen::MatrixXd::Identity(kEdgeWorkKinds, kEdgeWorkKinds)};
+  c.covariance(0, 1) = c.covariance(1, 0) = 0.5;
+  return c;
+}
+
+EdgeWork amount(std::size_t kind, double value) {
+  EdgeWork work{};
+  work[kind] = value;
+  return work;
+}
+
+TEST(EdgeLaw, AddsTheCostsOfAllWork) {
+  EdgeWork work = amount(0, 3000);
+  work[4] = 1000;
+  const Estimate<Seconds> time = time_of(costs(), work, 0.1, Origin::kFitted);
+  EXPECT_NEAR(time.value.value(), 4e-3, 1e-12);
+  // Shares of 3/4 and 1/4 of two independent costs.
+  EXPECT_NEAR(time.shared, std::sqrt(9.0 / 16 + 1.0 / 16), 1e-12);
+  EXPECT_EQ(time.own, 0.1);
+}
+
+TEST(EdgeLaw, AMeasuredNetworkMovesItsCostsAndThoseThatGoWithThem) {
+  // One kind: the logarithm of the time is that of the cost and a constant, so that the posterior
+  // is that of a normal mean: v / (v + s^2) of the difference, and v s^2 / (v + s^2).
+  const double off = 0.1, noise = kEdgeNoise * kEdgeNoise;
+  const MeasuredNetwork network{amount(0, 1000), milliseconds(std::exp(off))};
+  const EdgeCosts after = calibrated(costs(), std::vector{network});
+  EXPECT_NEAR(after.mean[0], off / (1 + noise), 1e-6);
+  EXPECT_NEAR(after.covariance(0, 0), noise / (1 + noise), 1e-9);
+  EXPECT_NEAR(after.mean[1], 0.5 * off / (1 + noise), 1e-6);  // the covariance of the two is 0.5
+  EXPECT_NEAR(after.mean[2], 0, 1e-9);
+}
+
+TEST(EdgeLaw, AnOutlierPullsLessThanItsDeviation) {
+  std::vector<MeasuredNetwork> networks(9, {amount(0, 1000), milliseconds(1)});
+  networks.push_back({amount(0, 1000), milliseconds(100)});
+  EXPECT_LT(calibrated(costs(), networks).mean[0], 0.05);  // the mean would be 0.46
+}
+
+TEST(EdgeLaw, IsReadAsItWasWritten) {
+  EdgeLaw law;
+  law.recipe = "none", law.residual = 0.125;
+  law.facts = {"", "rate"};
+  law.lines = Eigen::MatrixXd::Constant(2, kEdgeWorkKinds, 0.5);
+  law.lines(1, 3) = -1;
+  law.covariance = costs().covariance;
+  const Bundle bundle =
+      Bundle().replacing("edge/laws", {{"edge/laws/mine.yaml", edge_law_text(law)}});
+  const EdgeLaw again = read_edge_law(bundle, "mine");
+  EXPECT_EQ(again.facts, law.facts);
+  EXPECT_EQ(again.lines, law.lines);
+  EXPECT_EQ(again.covariance, law.covariance);
+  EXPECT_EQ(again.residual, law.residual);
+  // Twice the rate halves the cost of the fourth kind; an unknown fact changes nothing.
+  const std::vector<EdgeFact> facts = {{"rate", std::log(2.0)}, {"colour", 3}};
+  EXPECT_NEAR(std::exp(again.costs(facts).mean[3]), std::exp(0.5) / 2, 1e-12);
+  EXPECT_THROW(read_edge_law(bundle, "yours"), InputError);
+}
+
+// The bundled laws: a network takes longer with more of any work, and less on a faster processor.
+TEST(EdgeLaw, BundledLawsAreMonotone) {
+  for (const char* name : {"ncnn-cpu", "ncnn-gpu"}) {
+    const EdgeLaw law = read_edge_law(Bundle(), name);
+    EdgeWork work;
+    work.fill(1);
+    const auto time = [&](double rate, const EdgeWork& w) {
+      const std::vector<EdgeFact> facts = {{"rate", rate}};
+      return time_of(law.costs(facts), w, law.residual, Origin::kTransferred).value;
+    };
+    for (std::size_t k = 0; k < kEdgeWorkKinds; ++k) {
+      EdgeWork more = work;
+      more[k] += 1;
+      EXPECT_GT(time(0, more), time(0, work)) << name << ": " << edge_work_kinds()[k].name;
+    }
+    EXPECT_LT(time(2, work), time(0, work)) << name;
+  }
+}
+
+}  // namespace
+}  // namespace orrery
