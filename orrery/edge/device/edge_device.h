@@ -50,7 +50,7 @@ struct EdgeFact {
   double value = 0;
 };
 
-// Which cores a run takes: the first ones from the fast side, or from the slow side.
+// The side of the clusters from which a run takes its cores.
 enum class EdgePlacement { kFast, kSlow };
 
 class EdgeDevices {

@@ -40,8 +40,8 @@ struct EdgeAnswer {
 // A processor of a device, with what was timed on it. Thread-compatible.
 class EdgePredictor {
  public:
-  // `runtime`: whose fusion rules make the kernels (fuse.h). InputError: the device has no GPU or no
-  // cores with facts, or an unknown runtime.
+  // `runtime`: whose fusion rules make the kernels (fuse.h). InputError: the device has no GPU or
+  // no cores with facts, or an unknown runtime.
   EdgePredictor(const Bundle& bundle, const EdgeDevice& device, const EdgeDevices& devices,
                 const EdgeProcessor& processor, const std::string& runtime);
 

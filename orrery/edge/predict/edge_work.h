@@ -20,8 +20,8 @@ struct EdgeWorkKind {
   std::string_view name;  // "winograd"
   std::string_view unit;  // of an amount: "MMAC", "M elements", "kernels"
   std::string_view about;
-  // What a unit is expected to cost without any measurement, in microseconds of a processor of
-  // 20 GFLOP/s (of a GPU of 1 TFLOP/s). A multiply-add at its full rate costs 100 us for 1 MMAC.
+  // The cost of a unit that is expected without any measurement, in microseconds of a processor of
+  // 20 GFLOP/s (of a GPU of 1 TFLOP/s). 1 MMAC at the full rate of such a processor costs 100 us.
   double expected_cpu, expected_gpu;
   // By which power of the arithmetic rate the cost falls.
   double falls_with_rate;

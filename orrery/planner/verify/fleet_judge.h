@@ -1,5 +1,5 @@
-// What a race asks about fleets. Trials answers by simulation (trials.h); laws of the race answer
-// by arithmetic.
+// A race asks a judge whether fleets keep the limits. Trials judges by simulation (trials.h); laws
+// of the race have judges by arithmetic.
 #pragma once
 
 #include "orrery/planner/space/fleet_plan.h"

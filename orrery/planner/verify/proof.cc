@@ -57,7 +57,7 @@ constexpr std::size_t kTasks = kFirstLevel + kLevels;
 void prove_part(const Scenario& question, std::size_t part, Proof& proof, Trials& trials) {
   const PlanQuestion& asked = question.as<PlanQuestion>();
   const std::int64_t seed = first_seed(asked);
-  const FleetPlan fleet = at_work(proof.raced.fleet, asked.choice.spare);
+  const FleetPlan fleet = proof.raced.fleet.at_work();
   const double rate = proof.raced.rate;
   if (part == kHeadroom) {
     proof.headroom = 100 * (headroom_of(fleet, rate, trials) - 1);

@@ -32,7 +32,7 @@ std::size_t Replica::go_on(SimTime& now, std::span<const SimTime> times, SimTime
   std::size_t n = 0;
   ends[0] = now;
   for (SimTime end = now; n < times.size() && end < limit; ++n) ends[n + 1] = end += times[n];
-  // What a step holds is that before the plan of the next one, or after its own plan. Every step
+  // A step holds what is held before the plan of the next one, or after its own plan. Every step
   // takes `lost` of the slack. The held slack is that of the first step, less what growing gives.
   const std::int64_t lost = group.size() * state_.kv.groups().count();
   KvHeld held = holding();

@@ -10,7 +10,7 @@
 
 namespace orrery {
 
-// What is held while a step runs.
+// The KV memory that is held while a step runs.
 struct KvHeld {
   std::int64_t used = 0;      // blocks in use
   std::int64_t slack = 0;     // room in them, in tokens (EngineState::slack)

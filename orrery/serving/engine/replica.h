@@ -56,7 +56,7 @@ struct ReplicaConfig {
   SimTime frontend_per_token;
   // Additional time for each token of the answer before it. Above 0, decodes are no group.
   SimTime frontend_per_past_token;
-  // Of a waiting request in the load of a rank, to which a running one adds 1 (engine.h).
+  // The weight of a waiting request in the load of a rank; a running one has 1 (engine.h).
   std::int64_t waiting_weight = 4;
   std::int64_t balance_timeout = 0;  // most steps that prompts wait for other ranks (engine.h)
 
@@ -253,7 +253,7 @@ class Replica {
   std::deque<Slot> resumed_;   // KV cache here, waiting for max_num_seqs
   ReplicaCounts counts_;       // without what held_time_ has
   HeldTime held_time_;
-  // Of the steps of a span: when they end, and when their tokens are delivered.
+  // The times at which the steps of a span end, and at which their tokens are delivered.
   std::array<SimTime, kMostSpan + 1> span_ends_;
   std::array<SimTime, kMostSpan> span_delivered_;
 };

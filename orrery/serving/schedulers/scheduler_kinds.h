@@ -39,7 +39,7 @@ struct SchedulerTraits {
   // The scheduler implements QueueOrder::kLpm: it sorts the queue by the length of the cached
   // prefix.
   bool sorts_by_prefix = false;
-  // What a waiting request counts, where a running one counts 1, when a request goes to the rank of
+  // The weight of a waiting request, where a running one has 1, when a request goes to the rank of
   // least load among those of attention data parallelism: vLLM's balancer has 4.
   std::int64_t waiting_weight = 4;
   // Techniques that can be simulated under the scheduler, because its engine has them.

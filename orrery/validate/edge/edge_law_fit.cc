@@ -46,7 +46,7 @@ Eigen::MatrixXd shrunk(const Eigen::MatrixXd& covariance) {
   return out;
 }
 
-// What a network differs by from the sum beyond the covariance of the costs: every second network
+// The deviation of a network from the sum beyond the covariance of the costs: every second network
 // of a run is predicted by costs calibrated on the others. 68 % of them lie within one deviation.
 double residual_of(const EdgeLaw& law, const std::vector<Taken>& taken) {
   std::vector<double> squares;

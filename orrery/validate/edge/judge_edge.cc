@@ -42,7 +42,7 @@ ValidationRow row_of(const EdgeRun& run, const EdgeRow& row, const char* table,
   return v;
 }
 
-// Which rows of a run are judged, and which may be measured.
+// The rows of a run that are judged, and those that may be measured.
 struct Split {
   std::vector<const EdgeRow*> judged, measurable;
 };

@@ -168,7 +168,7 @@ double best_value(const Space& s, std::size_t a, const std::size_t* b) {
   return best;
 }
 
-// Those of all options and pairs, best first, as many as are shown.
+// The values of all options and pairs, best first, as many as are shown.
 std::vector<double> best_values(const Space& s) {
   std::vector<double> out;
   for (const std::string& mode : s.choice.modes) {

@@ -146,7 +146,7 @@ TEST_F(ResultStoreTest, RefusesAFileThatCannotBeWritten) {
     ASSERT_EQ(seteuid(own), 0);
   }
   fs::remove_all(seen);
-  EXPECT_THAT(why, AllOf(StartsWith(file), HasSubstr("cannot be written")));
+  EXPECT_THAT(why, AllOf(StartsWith(file), HasSubstr("cannot be opened for reading and writing")));
 }
 
 TEST_F(ResultStoreTest, GoesOnWithoutAFullDisk) {

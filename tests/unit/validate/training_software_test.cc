@@ -9,7 +9,7 @@
 namespace orrery {
 namespace {
 
-TEST(TrainingRows, StateTheirTorchAndTheirAttention) {
+TEST(TrainingSoftware, RowsStateTheirTorchAndTheirAttention) {
   EXPECT_EQ(stated_torch("deepspeed 0.19.2, torch 2.13"), (TorchVersion{2, 13}));
   EXPECT_EQ(stated_torch("2.11.0 cu130"), (TorchVersion{2, 11}));
   EXPECT_EQ(stated_torch("25.09"), std::nullopt);
