@@ -304,10 +304,11 @@ TEST(CompositionLaw, IntervalsOfServicesHoldDrawnServices) {
     const DrawnKernels kernels(kernels_of(gpu), world, 0);
     const DrawnNetwork wires(*network, world);
     EngineProfile engine;
-    const StepModel composed(model, plan, precision, engine, kernels, wires);
     std::map<std::string, std::vector<double>> drawn;
     for (int n = 0; n < kDraws; ++n, world.draw()) {
       engine = on_host(stated_engine, std::exp(kHostError * world.common(kHosts)));
+      // A step model remembers the times of kernels, which differ between two worlds.
+      const StepModel composed(model, plan, precision, engine, kernels, wires);
       StepClock clock(composed, std::exp(engine.step_error * random.normal()));
       for (const Metric& m : service_metrics(service, config, simulate(config, load, clock)))
         drawn[m.name].push_back(m.value);

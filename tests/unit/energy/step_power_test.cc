@@ -61,8 +61,8 @@ TEST(StepPower, EndsAtTheLimit) {
 }
 
 TEST(StepPower, EnergyFollowsTheTimeInPart) {
-  // In the 0.433 of half_busy() the part 0.9 * 1 * sqrt(0.04) falls as the root of a longer time and
-  // 0.9 * 0.4 * 0.25 as its inverse: the slope is 1 - (0.5 * 0.18 + 0.09) / 0.433.
+  // In the 0.433 of half_busy() the part 0.9 * 1 * sqrt(0.04) falls as the root of a longer time,
+  // and 0.9 * 0.4 * 0.25 as its inverse: the slope is 1 - (0.5 * 0.18 + 0.09) / 0.433.
   EXPECT_NEAR(energy_follows_time(constants(), board_of("mine"), "vllm", half_busy()), 0.584,
               0.005);
   // A board at its limit draws the limit in a longer time, too.
