@@ -142,9 +142,10 @@ void answer(EdgeOptions o, const Bundle& bundle) {
   const std::vector<TimedNetwork> timed = read_timed(o, bundle);
   std::vector<EdgeGraph> graphs;
   for (const std::string& n : o.networks) graphs.push_back(network_of(n, o, bundle));
+  const EdgeLaw law = read_edge_law(bundle, EdgePredictor::law_name(o.processor));
   std::vector<EdgeLine> lines;
   for (const std::string& id : o.devices) {
-    EdgePredictor predictor(bundle, devices.device(id), devices, o.processor, o.runtime);
+    EdgePredictor predictor(law, devices.device(id), devices, o.processor, o.runtime);
     predictor.calibrate(timed);
     for (std::size_t i = 0; i < graphs.size(); ++i)
       lines.push_back({std::filesystem::path(o.networks[i]).filename().string(), id,

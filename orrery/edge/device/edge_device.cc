@@ -106,8 +106,7 @@ const EdgeDevice& EdgeDevices::device(std::string_view id) const {
   }
   std::vector<std::string> ids;
   for (const EdgeDevice& d : devices_) ids.push_back(d.id);
-  throw InputError(
-      fmt::format("unknown device '{}'; the nearest is '{}'", id, nearest_name(id, ids)));
+  throw InputError(fmt::format("unknown device '{}'{}", id, did_you_mean(id, ids)));
 }
 
 const EdgeDevice* EdgeDevices::of_row(std::string_view row) const {

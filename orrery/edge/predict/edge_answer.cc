@@ -20,16 +20,21 @@ int cores_of(const EdgeDevice& device) {
 
 }  // namespace
 
-EdgePredictor::EdgePredictor(const Bundle& bundle, const EdgeDevice& device,
+const char* EdgePredictor::law_name(const EdgeProcessor& processor) {
+  return processor.gpu ? "ncnn-gpu" : "ncnn-cpu";
+}
+
+EdgePredictor::EdgePredictor(const EdgeLaw& law, const EdgeDevice& device,
                              const EdgeDevices& devices, const EdgeProcessor& processor,
                              const std::string& runtime)
-    : runtime_(fusion_rules(runtime).name) {
-  law_ = read_edge_law(bundle, processor.gpu ? "ncnn-gpu" : "ncnn-cpu");
+    : runtime_(fusion_rules(runtime).name), law_(law) {
   if (processor.gpu) {
     if (device.gpus.empty())
       throw InputError(fmt::format("{}: no GPU is known of this device", device.id));
     costs_ = law_.costs(EdgeDevices::facts(device.gpus.front()));
-    notes_.push_back(fmt::format("{} with Vulkan", device.gpus.front().row));
+    notes_.push_back(
+        fmt::format("{} with Vulkan, whose arithmetic rate is assumed: no document was looked up",
+                    device.gpus.front().row));
   } else {
     const int cores = cores_of(device);
     if (cores == 0)
@@ -40,10 +45,9 @@ EdgePredictor::EdgePredictor(const Bundle& bundle, const EdgeDevice& device,
           fmt::format("{}: {} threads on {} cores", device.id, processor.threads, cores));
     const int threads = processor.threads > 0 ? processor.threads : cores;
     costs_ = law_.costs(devices.facts(device, threads, processor.from));
-    for (const EdgeCluster& c : device.clusters) {
-      if (!devices.core(c.core).assumed) continue;
-      notes_.push_back(fmt::format("the rate of {} is assumed, no document was looked up", c.core));
-    }
+    const auto assumed = [&](const EdgeCluster& c) { return devices.core(c.core).assumed; };
+    if (std::any_of(device.clusters.begin(), device.clusters.end(), assumed))
+      notes_.push_back("the arithmetic rate of the cores is assumed: no document was looked up");
   }
   if (runtime_ != kFittedRuntime)
     notes_.push_back(fmt::format("kernels as {} fuses them, at the costs of {}'s kernels", runtime_,

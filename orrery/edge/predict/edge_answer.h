@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "orrery/base/bundle.h"
 #include "orrery/base/estimate.h"
 #include "orrery/edge/device/edge_device.h"
 #include "orrery/edge/fusion/fused_kernel.h"
@@ -40,10 +39,12 @@ struct EdgeAnswer {
 // A processor of a device, with what was timed on it. Thread-compatible.
 class EdgePredictor {
  public:
-  // `runtime`: whose fusion rules make the kernels (fuse.h). InputError: the device has no GPU or
-  // no cores with facts, or an unknown runtime.
-  EdgePredictor(const Bundle& bundle, const EdgeDevice& device, const EdgeDevices& devices,
+  // `law` is that of law_name() for the processor. `runtime`: whose fusion rules make the kernels
+  // (fuse.h). InputError: the device has no GPU or no cores with facts, or fewer cores than threads,
+  // or the runtime is unknown.
+  EdgePredictor(const EdgeLaw& law, const EdgeDevice& device, const EdgeDevices& devices,
                 const EdgeProcessor& processor, const std::string& runtime);
+  static const char* law_name(const EdgeProcessor& processor);
 
   // Costs move towards these times.
   void calibrate(std::span<const TimedNetwork> timed);
