@@ -40,8 +40,8 @@ struct EdgeAnswer {
 class EdgePredictor {
  public:
   // `law` is that of law_name() for the processor. `runtime`: whose fusion rules make the kernels
-  // (fuse.h). InputError: the device has no GPU or no cores with facts, or fewer cores than threads,
-  // or the runtime is unknown.
+  // (fuse.h). InputError: the device has no GPU, or no cores with facts, or fewer cores than
+  // threads, or the runtime is unknown.
   EdgePredictor(const EdgeLaw& law, const EdgeDevice& device, const EdgeDevices& devices,
                 const EdgeProcessor& processor, const std::string& runtime);
   static const char* law_name(const EdgeProcessor& processor);
