@@ -156,7 +156,7 @@ void split(OnnxOp& op) {
   std::vector<std::int64_t> sizes;
   if (const auto given = op.list("split", 1)) sizes = *given;
   if (sizes.empty() && count > 0) {
-    // As even as possible; the last one takes what is left.
+    // The parts are as even as possible, and the last one takes what is left.
     const std::int64_t parts = static_cast<std::int64_t>(count);
     const std::int64_t part = in[axis] / parts + (in[axis] % parts != 0 ? 1 : 0);
     for (std::size_t i = 0; i + 1 < count; ++i) sizes.push_back(part);

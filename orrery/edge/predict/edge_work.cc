@@ -52,7 +52,8 @@ constexpr std::array<EdgeWorkKind, kEdgeWorkKinds> kKinds = {{
     {"element", "M elements", "of sums, products, activations and norms", 200, 10, 0.8},
     {"move", "M elements", "of copies, permutations, resizes", 200, 10, 0.8},
     {"window", "M elements", "that the windows of pools read", 60, 4, 0.8},
-    {"local_norm", "M elements", "of local response norms", 400, 20, 0.8},
+    {"local_norm", "M elements", "of norms by the input: local response, layer, unfolded batch",
+     400, 20, 0.8},
     {"convolution_start", "kernels", "convolutions", 5, 20, 0.5},
     {"other_start", "kernels", "other kernels", 5, 20, 0.5},
     {"detection", "kernels", "softmaxes and decoders of boxes", 50, 50, 0.5},
@@ -144,6 +145,9 @@ EdgeWork work_of(const EdgeKernel& k, EdgePrecision precision) {
       break;
     case EdgeFamily::kActivation:
       work[is_curve(k.activation) ? kCurve : kElement] += data;
+      break;
+    case EdgeFamily::kNorm:
+      work[kLocalNorm] += data;
       break;
     case EdgeFamily::kPool:
       work[kWindow] += double(k.out_elements * k.kernel.h * k.kernel.w) / kMillion;

@@ -52,6 +52,8 @@ constexpr LayerFamily kLayers[] = {
     {"HardSwish", EdgeFamily::kActivation, EdgeActivation::kHardSwish},
     {"ReLU", EdgeFamily::kActivation, EdgeActivation::kRelu},
     {"LRN", EdgeFamily::kNorm},
+    {"LayerNorm", EdgeFamily::kNorm},
+    {"BatchNorm", EdgeFamily::kNorm},
 };
 
 EdgeFamily family_of(std::string_view type, const EdgeKernel& k) {

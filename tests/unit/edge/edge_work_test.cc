@@ -64,5 +64,32 @@ TEST(EdgeWork, AMatrixUsedOnceIsReadAndOneUsedOftenIsMultiplied) {
   EXPECT_EQ(amount(work_of(k, EdgePrecision::kFloat), "pointwise"), 196);
 }
 
+TEST(EdgeWork, EveryKindIsOfSomeKernel) {
+  // One kernel of each family and precision, with what the kinds of convolutions ask for.
+  EdgeWork seen{};
+  const auto add = [&](const EdgeKernel& k) {
+    for (const EdgePrecision p : {EdgePrecision::kFloat, EdgePrecision::kInt8}) {
+      const EdgeWork work = work_of(k, p);
+      for (std::size_t i = 0; i < kEdgeWorkKinds; ++i) seen[i] += work[i];
+    }
+  };
+  for (int family = 0; family < kEdgeFamilies; ++family) {
+    EdgeKernel k = convolution();
+    k.family = static_cast<EdgeFamily>(family);
+    k.activation = EdgeActivation::kSwish;
+    add(k);
+    k.kernel = {1, 1};
+    add(k);
+    k.stride = {2, 2}, k.kernel = {5, 5};
+    add(k);
+    k.in.c = 3;
+    add(k);
+    k.out.c = 5;
+    add(k);
+  }
+  for (std::size_t i = 0; i < kEdgeWorkKinds; ++i)
+    EXPECT_GT(seen[i], 0) << edge_work_kinds()[i].name;
+}
+
 }  // namespace
 }  // namespace orrery

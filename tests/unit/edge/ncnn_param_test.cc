@@ -121,7 +121,8 @@ TEST(NcnnParam, SqueezeAndExcitation) {
   EXPECT_EQ(graph.outputs, (std::vector<int>{graph.nodes.back().outputs[0]}));
 }
 
-// As in ncnn's detectors: shuffleNet's slices, nanodet's crops and resizes, SSD's heads.
+// The layers are those of ncnn's detectors: slices of ShuffleNet, crops and resizes of NanoDet, and
+// the heads of SSD.
 TEST(NcnnParam, ShapesOfDetectors) {
   const EdgeGraph graph =
       graph_of({kInput, "Split s 1 6 data d0 d1 d2 d3 d4 d5", "ShuffleChannel f 1 1 d0 f 0=2",
