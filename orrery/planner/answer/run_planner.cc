@@ -277,11 +277,6 @@ RunPlans find_run_plans(Runner& runner, const Scenario& scenario, Desk& desk) {
     notes.push_back(fmt::format(
         "not declared: a checkpoint takes {:.0f} s from the job, a restart {:.0f} min (chance)",
         planned_chance().checkpoint_write.value(), planned_chance().restart.value() / 60));
-  const PlanObjective objective = choice.objective;
-  if (search.unlimited && objective != PlanObjective::kPareto &&
-      better(objective, *search.unlimited, ranked.front()))
-    notes.push_back(fmt::format("plan.by or plan.budget binds; without them the best would be {}",
-                                told(*search.unlimited)));
   out.answer.complete = !desk.stopped();
   notes.push_back(
       fmt::format("{}: {} layouts, {} evaluated; not: {}",

@@ -57,8 +57,6 @@ struct RunSearch {
   std::optional<RunPlan> nearest;
   double nearest_share = 0;
   TrainingMemory nearest_memory;
-  // The best by the objective if plan.by and plan.budget did not hold, of those evaluated.
-  std::optional<RatedRun> unlimited;
 
   void reject(const std::string& reason, std::int64_t layouts = 1);
 };
