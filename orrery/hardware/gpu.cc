@@ -61,6 +61,15 @@ void declare(Fields& f, Gpu& g) {
        "dense peak of matrix multiplication by number format")
       .required();
   f.group(
+      "achievable",
+      [&g](Fields& p) {
+        for (std::size_t i = 0; i < kDtypeCount; ++i) {
+          p.add(dtype_names()[i], g.achievable[i], "rate of the fastest measured product")
+              .range(kGiga, 1000 * kPeta);
+        }
+      },
+      "rate of the fastest matrix product that was measured, by number format");
+  f.group(
       "scale_up",
       [&g](Fields& s) {
         s.add("kind", g.scale_up.kind, "name of the link").required();
@@ -93,6 +102,10 @@ Gpu read_gpu(const Node& document) {
   if (std::none_of(g.peaks.begin(), g.peaks.end(), [](const auto& p) { return p.has_value(); })) {
     document.at("peak").fail("at least one peak is needed");
   }
+  for (std::size_t i = 0; i < kDtypeCount; ++i) {
+    if (g.achievable[i] && !(g.peaks[i] && *g.achievable[i] <= *g.peaks[i]))
+      document.at("achievable").at(dtype_names()[i]).fail("more than the peak of the format");
+  }
   return g;
 }
 
@@ -106,6 +119,13 @@ FlopsPerSecond Gpu::peak(Dtype dtype) const {
   }
   throw NoData(
       fmt::format("{} has no {} peak (it has {})", id, to_text(dtype), fmt::join(known, ", ")));
+}
+
+std::optional<double> Gpu::achievable_share(Dtype dtype) const {
+  for (const Dtype d : {dtype, Dtype::kBf16, Dtype::kFp16}) {
+    if (const auto& rate = achievable[index(d)]) return *rate / peak(d);
+  }
+  return std::nullopt;
 }
 
 std::string kernel_architecture(const Gpu& gpu) {

@@ -66,6 +66,9 @@ struct Gpu {
   std::optional<Watts> least_power_limit;  // that can be set; absent if not published
   int dies = 1;                            // devices that software sees in one card
   std::array<std::optional<FlopsPerSecond>, kDtypeCount> peaks;  // by Dtype; peak() reads them
+  // Rate of the fastest matrix product that was measured on the GPU (maximum achievable matmul
+  // FLOPS, MAMF), by Dtype. Stated for GPUs without a kernel sweep of their own.
+  std::array<std::optional<FlopsPerSecond>, kDtypeCount> achievable;
   ScaleUpLink scale_up;
   HostLink host_link;
   std::vector<std::string> sources;
@@ -78,6 +81,11 @@ struct Gpu {
   // or the ordinary units of a GPU without them. NoData, with the formats that the GPU has, if
   // there is none.
   FlopsPerSecond peak(Dtype dtype) const;
+
+  // Share of its peak that the fastest measured product reaches: that of the format, else that of
+  // bf16 or fp16, because the power limit that holds one back holds the other back as well. Absent
+  // if neither is stated.
+  std::optional<double> achievable_share(Dtype dtype) const;
 
   // The format in which values stored as `storage` are multiplied if no kernel class says
   // otherwise: the format itself if supported; else bf16 or fp16, so that a bf16 model runs in fp16

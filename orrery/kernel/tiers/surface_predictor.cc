@@ -1,5 +1,9 @@
 #include "orrery/kernel/tiers/surface_predictor.h"
 
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
 namespace orrery {
 namespace {
 
@@ -11,6 +15,25 @@ constexpr double kOtherShapeError = 0.17;
 // without a kernel family.
 constexpr Seconds kRooflineFloor = microseconds(10);
 constexpr double kRooflineFactor = 1.5;
+
+// Share of its peak that the fastest product reaches on the GPUs that the analytical inefficiencies
+// were read off: 0.869 on A100 SXM, 0.803 on H100 SXM, 0.776 on B200, 0.729 on GB200 (maximum
+// achievable matmul FLOPS, github.com/stas00/ml-engineering, compute/accelerator/README.md).
+constexpr double kUsualShare = 0.8;
+
+// How much longer a call takes on a GPU whose fastest product reaches a smaller share of the peak
+// than is usual, because its power limit lowers the clock. A call draws power for its work: it is
+// slowed down the more, the closer it comes to the rate of the fastest product (in logs, by that
+// share), and only in as far as arithmetic bounds it.
+double held_back(const KernelGpu& gpu, const Op& op, const KernelPoint& p, double inefficiency) {
+  if (p.compute <= Seconds(0)) return 1;
+  const std::optional<double> share = gpu.achievable_share(gpu.compute_dtype(arithmetic(op)));
+  if (!share) return 1;
+  const double compute = p.compute.value(), memory = p.memory.value();
+  const double bound = compute * compute / (compute * compute + memory * memory);
+  const double drawn = std::min(1.0, 1 / (inefficiency * kUsualShare));
+  return std::pow(kUsualShare / *share, bound * drawn);
+}
 
 }  // namespace
 
@@ -60,7 +83,9 @@ void SurfacePredictor::analytical(const KernelFamily& family, const ServedClass*
   t.time.shared = kAnalyticalShared;
   t.time.own = kAnalyticalOwn;
   t.time.origin = Origin::kAnalytical;
-  add_up(family.analytical_floor(), p.base * family.analytical_inefficiency(op, gpu_), p, t);
+  const double inefficiency = family.analytical_inefficiency(op, gpu_);
+  const double slower = inefficiency * held_back(gpu_, op, p, inefficiency);
+  add_up(family.analytical_floor(), p.base * slower, p, t);
 }
 
 KernelTime SurfacePredictor::by_roofline(const Op& op) const {

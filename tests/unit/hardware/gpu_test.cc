@@ -76,6 +76,16 @@ TEST(Gpu, AFormatWithoutPeakIsNoData) {
   }
 }
 
+// A rate that is stated for one format holds for the others as a share of their peaks.
+TEST(Gpu, AchievableShareIsOfTheFormatElseOfSixteenBits) {
+  const Gpu g =
+      read(std::string(kMine) + "achievable: {fp16: 494.5 TFLOP/s, int8: 1583.2 TOP/s}\n");
+  EXPECT_DOUBLE_EQ(*g.achievable_share(Dtype::kFp16), 0.5);
+  EXPECT_DOUBLE_EQ(*g.achievable_share(Dtype::kInt8), 0.8);
+  EXPECT_DOUBLE_EQ(*g.achievable_share(Dtype::kFp32), 0.5);
+  EXPECT_FALSE(read(kMine).achievable_share(Dtype::kFp16));
+}
+
 TEST(Gpu, ComputeDtypeWidensWhatTheHardwareLacks) {
   const Gpu g = read(kMine);  // fp32, fp16 and int8 only
   EXPECT_EQ(g.compute_dtype(Dtype::kFp16), Dtype::kFp16);
@@ -134,6 +144,10 @@ TEST(GpuErrors, RefuseContradictions) {
   EXPECT_THAT(error_of(std::string(kMine) + "unsure: [memory.colour]\n"),
               HasSubstr("'memory.colour'"));
   EXPECT_THAT(error_of(with("id: my-gpu", "id: My_GPU")), HasSubstr("lower-case"));
+  EXPECT_THAT(error_of(std::string(kMine) + "achievable: {fp16: 990 TFLOP/s}\n"),
+              HasSubstr("more than the peak"));
+  EXPECT_THAT(error_of(std::string(kMine) + "achievable: {fp8: 990 TFLOP/s}\n"),
+              HasSubstr("more than the peak"));
 }
 
 }  // namespace

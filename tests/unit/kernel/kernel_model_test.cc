@@ -56,6 +56,27 @@ TEST(KernelModel, BoundNamesWhatLimits) {
   EXPECT_EQ(model->predict(product(1, 64, 64)).bound, Bound::kLaunch);
 }
 
+// Physics alone predicts no product faster than the fastest one that was measured, and slows no
+// call that memory bounds.
+TEST(KernelModel, PhysicsKnowsTheFastestMeasuredProduct) {
+  for (const char* name : {"mi300x", "mi325x", "mi350x", "mi355x"}) {
+    const Gpu gpu = Catalog().gpu(name);
+    Gpu without = gpu;
+    without.achievable = {};
+    const auto model = make_kernel_model(gpu, KernelClasses{}, Bundle(), TierChoice::kBest);
+    const auto sheet = make_kernel_model(without, KernelClasses{}, Bundle(), TierChoice::kBest);
+    for (const Format format : {Format::kBf16, Format::kFp8}) {
+      const Gemm large = product(16384, 8192, 8192, format);
+      const double rate =
+          flops(Op(large)) / model->predict(large).time.value / gpu.peak(arithmetic(Op(large)));
+      EXPECT_LE(rate, *gpu.achievable_share(Dtype::kBf16)) << name;
+      EXPECT_GE(rate, *gpu.achievable_share(Dtype::kBf16) * 0.85) << name;
+      const Gemm narrow = product(1, 16384, 16384, format);
+      EXPECT_NEAR(model->predict(narrow).time.value / sheet->predict(narrow).time.value, 1, 1e-3);
+    }
+  }
+}
+
 TEST(KernelModel, AFormatWithoutHardwareIsWidenedOrRefused) {
   // V100 multiplies neither bf16 nor fp8: both run in fp16.
   EXPECT_GT(model_of("v100-32g-sxm")->predict(product(16, 4096, 4096, Format::kFp8)).time.value,
