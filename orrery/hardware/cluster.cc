@@ -146,15 +146,15 @@ GroupLink Cluster::link(int ranks, int stride) const {
   }
   const int span = ranks * stride;
   if (bridge_ && holds(node_type_.bridge.gpus, span)) {
-    return {&*bridge_, reached(gpu_, *bridge_, ranks), ranks, 1};
+    return {&*bridge_, reached(gpu_, *bridge_, ranks), ranks, 1, 1, stride};
   }
   if (holds(node_type_.gpu_count, span)) {
     const bool pairs = bridge_ && stride == 1 && ranks % node_type_.bridge.gpus == 0;
-    return {&*scale_up_, reached(gpu_, *scale_up_, ranks), ranks, 1,
-            pairs ? node_type_.bridge.gpus : 1};
+    return {&*scale_up_, reached(gpu_, *scale_up_, ranks),   ranks,
+            1,           pairs ? node_type_.bridge.gpus : 1, stride};
   }
   const int per_node = std::clamp(node_type_.gpu_count / stride, 1, ranks);
-  return {&*network_, network_per_gpu(), per_node, quotient_up(ranks, per_node)};
+  return {&*network_, network_per_gpu(), per_node, quotient_up(ranks, per_node), 1, stride};
 }
 
 }  // namespace orrery

@@ -22,6 +22,7 @@ struct GroupLink {
   int nodes = 1;           // nodes that the group spans
   // Neighbours that have a bridge of their own: of as many hops of a ring, one takes this fabric.
   int bridged = 1;
+  int stride = 1;  // between the members of the group, in GPUs
 };
 
 // The node type that `name` means for `gpu`: the GPU's usual node if it is empty; a node type by

@@ -21,6 +21,9 @@ void declare(Fields& f, NodeType& n) {
       },
       "links within groups of neighbouring GPUs, in addition to scale_up");
   f.group(
+      "pcie", [&n](Fields& p) { declare(p, n.pcie); },
+      "switches and sockets of a node whose cards PCI Express connects");
+  f.group(
       "network",
       [&n](Fields& w) {
         w.add("fabric", n.network.fabric, "fabric of the ports").required();
@@ -66,6 +69,7 @@ NodeType read_node_type(const Node& document) {
   }
   if (n.network.oversubscription > 1 && n.network.leaf_nodes == 0)
     document.at("network").fail("oversubscription needs leaf_nodes: the nodes below one leaf");
+  if (n.pcie.described()) check(n.pcie, n.gpu_count, document);
   if (!n.bridge.fabric.empty() && n.gpu_count % n.bridge.gpus != 0) {
     document.at("bridge").fail("bridge.gpus does not divide gpu_count");
   }

@@ -12,6 +12,7 @@
 #include "orrery/base/fields.h"
 #include "orrery/base/node.h"
 #include "orrery/base/units.h"
+#include "orrery/hardware/pcie_tree.h"
 
 namespace orrery {
 
@@ -47,6 +48,7 @@ struct NodeType {
   int gpus_per_host = 0;  // GPUs of one host computer; 0: all of them
   std::string scale_up;   // id of the fabric that connects all GPUs; empty for a single GPU
   Bridge bridge;
+  PcieTree pcie;
   NodeNetwork network;
   std::optional<Bytes> host_memory;  // of the whole node
   NodePower power;

@@ -34,6 +34,7 @@ struct NcclGraph {
   Seconds nic_latency{};  // of a message between nodes, beyond that of InfiniBand in NCCL's table
   bool amd_cpu = false;
   bool collnet = false;     // the network's switches reduce, and NCCL_COLLNET_ENABLE is set
+  bool symmetric = false;   // the buffers are registered as windows of symmetric memory
   bool ll128 = true;        // NICs close to the GPUs; LL128 needs NVLink too
   bool rings_only = false;  // the library has no other algorithm
   std::optional<LibraryVersion> version{};  // of NCCL; empty: one that has every algorithm
@@ -103,6 +104,7 @@ struct TunerAlgorithm {
   bool simple_only = true;   // the algorithm has the Simple protocol alone
   bool nvls_kernel = false;  // its kernel holds as many multiprocessors as NVLS's does (overlap.h)
   bool collnet = false;      // the network's switches reduce, where the user has enabled it
+  bool symmetric = false;    // its kernels need buffers that are registered as windows
 };
 
 // The entries, one for each TUNER of collective_algorithms.def: ring_tuner, ... Each is defined in

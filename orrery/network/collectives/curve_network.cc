@@ -6,7 +6,7 @@
 #include "orrery/base/error.h"
 #include "orrery/network/algorithms/curve_algorithm.h"
 #include "orrery/network/collectives/library_curve.h"
-#include "orrery/network/collectives/uplinks.h"
+#include "orrery/network/wires/uplinks.h"
 
 namespace orrery {
 namespace {
@@ -28,32 +28,12 @@ constexpr double kMachineShared = 0.055, kMeasuredShared = 0.03;
 constexpr double kTransferredShared = 0.10, kTransferredOwn = 0.25;
 constexpr double kAnalyticalShared = 0.20, kAnalyticalOwn = 0.40;
 
-// The additional error of a curve that is transferred to another server's PCIe tree (switches,
-// sockets, ways through host memory). The efficiencies of the ring all-reduces in catalog/network
-// scatter between servers by a factor e^0.6 on 2 ranks (four servers: L40S, H100, RTX 4090, RTX PRO
-// 6000) and e^1.3 on 8 (two servers).
-constexpr double kOtherTree = 0.8;
-// The same for another server with a GPU that was measured on one server. The root mean square of
-// ln(measured / predicted without the server's rows), from 1 MiB on: L40S of NVIDIA 0.71 and 0.34
-// on 4 and 8 ranks (docs/network.md), RTX PRO 6000 0.40, 0.11 and 0.07 on 2, 4 and 8, H100 0.09 on
-// 4.
-constexpr double kOtherServer = 0.35;
-
 // Errors across nodes on a network without a file or substitute: about those of the fit on networks
 // that it has not used (start_elsewhere 0.95 and width_elsewhere 0.34 in catalog/network).
 constexpr PartErrors kUnknownParts{0.95, 0.35, 0};
 // The error of the transfer of an all-to-all or send across nodes, of which no measurements are
 // public: a guess between that of a network that was measured (0.10) and of one that was not.
 constexpr double kPeersWidth = 0.25;
-
-// A group in a domain that is this factor larger than the largest measured group of such sizes is
-// as uncertain as one on a fabric that was not measured; a smaller factor counts in proportion to
-// its logarithm. The factor is that from a board of eight GPUs to a rack.
-constexpr double kFarGroup = 8;
-
-// Cards without peer-to-peer copies write to host memory and read from there, which halves the
-// bandwidth.
-constexpr double kThroughHost = 0.5;
 
 // DeepEP's kernels on NVLink start in 11 (low latency) to 48 us.
 constexpr Seconds kUnknownExpertStart = microseconds(30);
@@ -68,19 +48,6 @@ constexpr double kLaunchError = 0.6;  // 10 to 45 us on the hosts of VIDUR's pub
 constexpr Seconds kPytorchLoop = microseconds(40);
 constexpr double kSlowerHost = 1.5;
 
-// A forced pair within a node for which no curve was fitted (trees, protocols).
-constexpr LibraryCurve kWithinNode{1.2, 0.97, 0.3};
-
-// The fitted curve of a forced pair within a node; nullopt if there is none. A curve covers all
-// protocols of its algorithm.
-std::optional<CollectiveAlgorithm> curve_of(const ForcedChoice& forced) {
-  if (!forced.algorithm || !has_model(*forced.algorithm, AlgorithmModel::kCurve) ||
-      !has_model(*forced.algorithm, AlgorithmModel::kTuner))
-    return std::nullopt;
-  if (forced.protocol && !tuner_algorithm(*forced.algorithm).simple_only) return std::nullopt;
-  return forced.algorithm;
-}
-
 }  // namespace
 
 CurveNetwork::CurveNetwork(const Cluster& cluster, const ParallelPlan& plan, std::string stack,
@@ -92,6 +59,7 @@ CurveNetwork::CurveNetwork(const Cluster& cluster, const ParallelPlan& plan, std
       placement_(placement(plan)),
       stack_(std::move(stack)),
       version_(version),
+      pcie_(cluster_),
       unseen_(read_unseen_servers(bundle)) {
   const NetworkConstants constants(bundle);
   if (cluster_.scale_up() != nullptr) scale_up_ = constants.of(*cluster_.scale_up());
@@ -166,16 +134,16 @@ GroupLink CurveNetwork::group_link(const Collective& c, const RankPlacement& p) 
 }
 
 CurveNetwork::TunerInputs CurveNetwork::tuner_inputs(int ranks, int stride, Collective::Kind kind,
-                                                     bool collnet) const {
+                                                     const ForcedChoice& forced) const {
   const GroupLink link = cluster_.link(ranks, stride);
-  const NcclGraph graph = nccl_graph(tables_, cluster_, link, collnet, version_);
+  const NcclGraph graph = nccl_graph(tables_, cluster_, link, forced, version_);
   TunerInputs t{graph, nccl_costs(graph, kind), {}};
   if (link.nodes > 1 && link.ranks_per_node > 1)
     t.within = cluster_.link(link.ranks_per_node, stride);
   for (const Cluster& other : other_kinds_) {
     const GroupLink theirs = other.link(ranks, stride);
     t.costs =
-        slowest(t.costs, nccl_costs(nccl_graph(tables_, other, theirs, collnet, version_), kind));
+        slowest(t.costs, nccl_costs(nccl_graph(tables_, other, theirs, forced, version_), kind));
   }
   return t;
 }
@@ -207,7 +175,8 @@ const CurveNetwork::TunerInputs& CurveNetwork::tuner_inputs_of(
     const Collective& c, const RankPlacement& p, const ForcedChoice& forced,
     std::optional<TunerInputs>& scratch) const {
   const int stride = stride_of(c, p);
-  if (is_collnet(forced)) return scratch.emplace(tuner_inputs(c.ranks, stride, c.kind, true));
+  if (is_collnet(forced) || is_symmetric(forced))
+    return scratch.emplace(tuner_inputs(c.ranks, stride, c.kind, forced));
   for (const GroupRoute& r : routes_) {
     if (r.ranks == c.ranks && r.stride == stride) return r.kinds[static_cast<std::size_t>(c.kind)];
   }
@@ -278,55 +247,6 @@ CollectiveTime CurveNetwork::timed(const Collective& c, const ForcedChoice& forc
         choice.time.total, port_time(link, c.kind, c.ranks, c.bytes, ring, is_collnet(forced)));
   }
   return result;
-}
-
-CurveNetwork::Choice CurveNetwork::inside(const Collective& c, const GroupLink& link, int ranks,
-                                          std::string_view stack,
-                                          const ForcedChoice& forced) const {
-  const MeasuredConstants& known = constants_of(*link.fabric);
-  const auto only = curve_of(forced);
-  BytesPerSecond bandwidth = link.bandwidth;
-  if (!link.fabric->peer_to_peer && known.origin >= Origin::kTransferred) bandwidth *= kThroughHost;
-  const CurveChoice best =
-      fastest(known.constants.curves, stack,
-              {*link.fabric, c.kind, ranks, c.bytes, bandwidth, link.bridged, version_}, only);
-  if (forced.any() && (!only || best.curve == nullptr || best.algorithm != *only)) {
-    const NcclGraph graph = nccl_graph(tables_, cluster_, link, false, version_);
-    return {library_time(kWithinNode, nccl_costs(graph, c.kind), c.bytes,
-                         bisection_bound(cluster_, link, c.kind, c.bytes), forced),
-            forced.algorithm, 0, Origin::kAnalytical};
-  }
-  if (best.curve != nullptr) {
-    const std::size_t size = size_class(c.bytes);
-    const double error = best.curve->left_out_error[size];
-    Choice choice{best.time, best.algorithm, error, origin_of(known, *link.fabric)};
-    if (best.curve->rows == 0) choice.origin = std::max(choice.origin, Origin::kTransferred);
-    if (has_other_tree(*link.fabric)) {
-      // Trees differ in their bandwidth; small messages err as on any fabric that was not measured.
-      choice.shared = size == 0 ? unseen_.other_fabric[size] : kOtherTree;
-    } else if (link.fabric->kind == FabricKind::kBus) {
-      choice.shared = kOtherServer;
-    } else if (choice.origin >= Origin::kTransferred) {
-      choice.shared = unseen_.other_fabric[size], choice.error = 0;
-    } else if (!known.constants.was_measured_on(cluster_.gpu().id)) {
-      choice.shared = unseen_.same_fabric[size], choice.error = 0;
-    }
-    if (c.kind != Collective::Kind::kSend) choice.most_ranks = best.curve->most_ranks[size];
-    if (choice.most_ranks > 0 && ranks > choice.most_ranks) {
-      const double far = std::log(1.0 * ranks / choice.most_ranks) / std::log(kFarGroup);
-      choice.shared = root_of_squares(choice.shared.value_or(0),
-                                      unseen_.other_fabric[size] * std::min(1.0, far));
-      choice.origin = std::max(choice.origin, Origin::kTransferred);
-      if (ranks == c.ranks) limit_by_two_domains(c, choice);
-    }
-    if (!curve_algorithm(best.algorithm).framework_kernel)
-      judge_version(best.curve->versions, c.bytes, choice);
-    return choice;
-  }
-  const auto algorithm =
-      is_point_to_point(c.kind) ? CollectiveAlgorithm::kDirect : CollectiveAlgorithm::kRing;
-  return {curve_time(unknown_, c.kind, algorithm, ranks, c.bytes, bandwidth), algorithm, 0,
-          Origin::kAnalytical};
 }
 
 CurveNetwork::Choice CurveNetwork::between_nodes(const Collective& c, const GroupLink& link,

@@ -13,6 +13,7 @@
 #include "orrery/network/collectives/network_constants.h"
 #include "orrery/network/collectives/network_model.h"
 #include "orrery/network/collectives/unseen_servers.h"
+#include "orrery/network/wires/pcie_rates.h"
 
 namespace orrery {
 
@@ -72,7 +73,7 @@ class CurveNetwork final : public NetworkModel {
 
   GroupLink group_link(const Collective& c, const RankPlacement& p) const;
   TunerInputs tuner_inputs(int ranks, int stride, Collective::Kind kind,
-                           bool collnet = false) const;
+                           const ForcedChoice& forced = {}) const;
   GroupRoute route(int ranks, int stride) const;
   // The inputs of a group of the plan if it is one, else made in `scratch`.
   const TunerInputs& tuner_inputs_of(const Collective& c, const RankPlacement& p,
@@ -100,6 +101,8 @@ class CurveNetwork final : public NetworkModel {
                        const ForcedChoice& forced) const;
   // Marks the time of a curve with rows of `versions` as transferred if another one was asked for.
   void judge_version(const std::vector<std::string>& versions, Bytes bytes, Choice& choice) const;
+  // Spreads a send of a larger group over the channels that NCCL gives it (send_channels.h).
+  void spread_send(const Collective& c, const GroupLink& link, int ranks, Choice& choice) const;
   // Limits a time within a domain that is larger than any measured one by that of two such domains
   // over a network that was measured (curve_network_rack.cc).
   void limit_by_two_domains(const Collective& c, Choice& choice) const;
@@ -117,6 +120,7 @@ class CurveNetwork final : public NetworkModel {
   std::string stack_;
   std::optional<LibraryVersion> version_;
   MeasuredConstants scale_up_, bridge_, network_;
+  PcieServer pcie_;
   UnseenServers unseen_;
   bool other_tree_ = false;  // the curves of a bus were measured on other GPUs' servers
   FittedAcross inter_node_;  // the network's factors, or their substitute

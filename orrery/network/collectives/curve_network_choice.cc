@@ -105,6 +105,11 @@ std::string CurveNetwork::provenance(const Collective& c) const {
   }
   if (t.most_ranks > 0 && c.ranks > t.most_ranks)
     all += fmt::format(" in groups of at most {} GPUs", t.most_ranks);
+  if (link.fabric->kind == FabricKind::kBus) {
+    all += pcie_.of(link) != nullptr
+               ? "; over the switches and sockets that the node describes"
+               : "; the server's switches and sockets are not described (key pcie of a node file)";
+  }
   const NodeNetwork& ports = cluster_.node_type().network;
   if (link.nodes > 1 && ports.oversubscription > 1) {
     all += fmt::format("; leaf switches of {} nodes with uplinks {:g}:1, which was not measured",

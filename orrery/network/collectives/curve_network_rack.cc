@@ -16,7 +16,7 @@ void CurveNetwork::limit_by_two_domains(const Collective& c, Choice& choice) con
   if (!measured) return;
   if (2 * c.ranks > inter_node_.most_ranks) return;
   const GroupLink link{cluster_.network(), cluster_.network_per_gpu(), c.ranks, 2, 1};
-  const NcclGraph graph = nccl_graph(tables_, cluster_, link, false, version_);
+  const NcclGraph graph = nccl_graph(tables_, cluster_, link, {}, version_);
   Choice both;
   both.time = library_time(inter_node_.curve, nccl_costs(graph, c.kind), c.bytes,
                            bisection_bound(cluster_, link, c.kind, c.bytes));

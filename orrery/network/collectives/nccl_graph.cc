@@ -27,7 +27,7 @@ Seconds nic_latency(const NcclTables& tables, const Fabric& network) {
 }
 
 NcclGraph nccl_graph(const NcclTables& tables, const Cluster& cluster, const GroupLink& link,
-                     bool collnet, std::optional<LibraryVersion> version) {
+                     const ForcedChoice& forced, std::optional<LibraryVersion> version) {
   const NcclTables::Graph& found = tables.graph;
   NcclGraph g;
   g.tables = &tables;
@@ -52,8 +52,9 @@ NcclGraph nccl_graph(const NcclTables& tables, const Cluster& cluster, const Gro
   }
   if (link.nodes > 1) {
     g.nic_latency = nic_latency(tables, *link.fabric);
-    g.collnet = collnet && link.fabric->in_network_reduction;
+    g.collnet = is_collnet(forced) && link.fabric->in_network_reduction;
   }
+  g.symmetric = nvidia && is_symmetric(forced);
   const Fabric* fabric = cluster.scale_up();
   if (nvidia && fabric != nullptr && fabric->in_network_reduction && link.ranks_per_node > 1) {
     g.nvls_channels = std::min(link.ranks_per_node, found.most_heads);
@@ -85,7 +86,8 @@ Seconds bisection_bound(const Cluster& cluster, const GroupLink& link, Collectiv
     const double factor = kind == Kind::kAllReduce && switch_reduces ? 1 : bus_factor(kind, ranks);
     return bytes * factor / bandwidth;
   };
-  if (link.nodes == 1) return through_link(link.ranks_per_node, link.bandwidth);
+  // Bridged neighbours leave their group through the links of all its cards.
+  if (link.nodes == 1) return through_link(link.ranks_per_node, link.bandwidth * link.bridged);
   const Seconds ports = port_time(link, kind, link.nodes, bytes, false, collnet);
   if (kind == Kind::kSend || kind == Kind::kAllToAll || link.ranks_per_node == 1) return ports;
   return std::max(

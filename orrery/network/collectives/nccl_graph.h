@@ -30,10 +30,11 @@ namespace orrery {
 // 12.3 us for EFA's 15 us.
 Seconds nic_latency(const NcclTables& tables, const Fabric& network);
 
-// `link`: of the group on `cluster` (Cluster::link). `collnet`: NCCL_COLLNET_ENABLE is set.
-// `version`: of NCCL; none: one that has every algorithm. `tables` must outlive the graph.
+// `link`: of the group on `cluster` (Cluster::link).
+// `version`: of NCCL; none: one that has every algorithm. `forced`: algorithms that the user must
+// have enabled are offered if it asks for them. `tables` must outlive the graph.
 NcclGraph nccl_graph(const NcclTables& tables, const Cluster& cluster, const GroupLink& link,
-                     bool collnet = false, std::optional<LibraryVersion> version = {});
+                     const ForcedChoice& forced = {}, std::optional<LibraryVersion> version = {});
 
 // Time that a collective's bytes occupy a rank's share of its node's ports, each way, at the
 // nominal rate; 0 on one node. `ranks`: size of the group. `ring`: the algorithm is a ring, whose

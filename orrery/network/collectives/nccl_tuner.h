@@ -83,4 +83,10 @@ inline bool is_collnet(const ForcedChoice& forced) {
          tuner_algorithm(*forced.algorithm).collnet;
 }
 
+// Whether a forced algorithm needs buffers that the application registers as windows.
+inline bool is_symmetric(const ForcedChoice& forced) {
+  return forced.algorithm && has_model(*forced.algorithm, AlgorithmModel::kTuner) &&
+         tuner_algorithm(*forced.algorithm).symmetric;
+}
+
 }  // namespace orrery

@@ -281,6 +281,12 @@ CurveChoice fastest(const std::vector<FittedCurve>& curves, std::string_view sta
   using Kind = Collective::Kind;
   const auto time_by = [&c](const FittedCurve& f, CollectiveAlgorithm algorithm) {
     CostCurve curve = f.curve;
+    if (c.tree != nullptr) {
+      const bool ring = c.kind == Kind::kSend || curve_algorithm(algorithm).to_neighbours;
+      curve.efficiency.fill(curve.efficiency[0]);
+      return curve_time(curve, c.kind, algorithm, c.ranks, c.bytes,
+                        ring ? c.tree->ring : c.tree->pairs);
+    }
     if (c.bridged > 1 && curve_algorithm(algorithm).to_neighbours) {
       for (double& share : curve.efficiency) share = std::min(kMostBridged, share * c.bridged);
     }

@@ -21,6 +21,7 @@
 #include "orrery/network/algorithms/library_version.h"
 #include "orrery/network/collectives/expert_exchange.h"
 #include "orrery/network/collectives/library_curve.h"
+#include "orrery/network/wires/pcie_rates.h"
 
 namespace orrery {
 
@@ -118,6 +119,7 @@ struct FabricCollective {
   BytesPerSecond bandwidth;                 // nominal, of one rank
   int bridged = 1;                          // as GroupLink::bridged
   std::optional<LibraryVersion> version{};  // of NCCL; empty: one that has every algorithm
+  const PcieRates* tree = nullptr;          // of the group; nullptr: no tree is described
 };
 
 struct CurveChoice {
@@ -127,11 +129,12 @@ struct CurveChoice {
 };
 // The fastest curve for a collective, among those of `stack` and of the library. Where neighbours
 // have bridges, a ring takes the bus for one hop in `bridged`. What limits all hops together (root
-// ports, the link between sockets) then lets each be faster by that factor, up to the wire. The
-// frameworks' own all-reduces exist for 2, 4, 6 and 8 ranks with peer-to-peer access. An algorithm
-// that the version of NCCL does not have is not chosen. A send
-// without a curve has start and bandwidth of the all-to-all; any other collective without one those
-// of the ring all-reduce. `only`: restricts the choice to this algorithm.
+// ports, the link between sockets) then lets each be faster by that factor, up to the wire. Over a
+// described tree a curve has the rates of the tree, at its share for two ranks, which share
+// nothing. The frameworks' own all-reduces exist for 2, 4, 6 and 8 ranks with peer-to-peer access.
+// An algorithm that the version of NCCL does not have is not chosen. A send without a curve has
+// start and bandwidth of the all-to-all; any other collective without one those of the ring
+// all-reduce. `only`: restricts the choice to this algorithm.
 CurveChoice fastest(const std::vector<FittedCurve>& curves, std::string_view stack,
                     const FabricCollective& collective,
                     std::optional<CollectiveAlgorithm> only = {});

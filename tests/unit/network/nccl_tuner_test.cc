@@ -114,6 +114,30 @@ TEST(NcclTuner, OffersWhatNcclOffers) {
   EXPECT_FALSE(offers(pci, Kind::kAllReduce, A::kRing, P::kLl128));
 }
 
+// queryModel_lsa of src/sym_kernels.cc by hand. On eight H100, 64 blocks of 65 GB/s (2^30) reach
+// the peak of 320: LL carries 320 x 1.0737 / (9 x 8) of the buffer. The switch takes 2 blocks that
+// count for eight ranks each, soft_minimum(1040, 480, 65) = 479.99, and S (1 + 1/8) bytes.
+TEST(NcclTuner, KernelsForSymmetricMemory) {
+  NcclGraph g = h100(1);
+  EXPECT_EQ(why_not_offered(g, Kind::kAllReduce, A::kSymmetricMemory, P::kSimple),
+            "the buffers must be registered as windows");
+  g.symmetric = true;
+  const NcclCost ll = nccl_cost(g, Kind::kAllReduce, A::kSymmetricMemory, P::kLl);
+  const NcclCost simple = nccl_cost(g, Kind::kAllReduce, A::kSymmetricMemory, P::kSimple);
+  ASSERT_TRUE(ll.available && simple.available);
+  EXPECT_NEAR(ll.latency / microseconds(1), 4.5, 1e-9);
+  EXPECT_NEAR(simple.latency / microseconds(1), 7.8, 1e-9);
+  EXPECT_NEAR(ll.bandwidth.value() / 1e9, 320 * 1.073741824 / 72, 0.01);
+  EXPECT_NEAR(simple.bandwidth.value() / 1e9, 479.99 * 1.073741824 / 1.125, 0.1);
+  EXPECT_FALSE(nccl_cost(g, Kind::kAllReduce, A::kSymmetricMemory, P::kLl128).available);
+  EXPECT_FALSE(nccl_cost(g, Kind::kBroadcast, A::kSymmetricMemory, P::kSimple).available);
+  g.version = LibraryVersion{2, 26};
+  EXPECT_FALSE(nccl_cost(g, Kind::kAllReduce, A::kSymmetricMemory, P::kSimple).available);
+  NcclGraph two = h100(2);
+  two.symmetric = true;
+  EXPECT_FALSE(nccl_cost(two, Kind::kAllReduce, A::kSymmetricMemory, P::kSimple).available);
+}
+
 TEST(NcclTuner, ForcedChoices) {
   const NcclGraph g = h100(8);
   const NcclCosts costs = nccl_costs(g, Kind::kAllReduce);

@@ -1,5 +1,5 @@
 // Leaf switches whose uplinks carry less than their ports.
-#include "orrery/network/collectives/uplinks.h"
+#include "orrery/network/wires/uplinks.h"
 
 #include <gtest/gtest.h>
 

@@ -41,7 +41,7 @@ TEST(CollectiveAlgorithm, SpellingsOfNccl) {
 TEST(CollectiveAlgorithm, TheTunersOrderIsNccls) {
   EXPECT_EQ(collective_algorithm_names(kTuner),
             (std::vector<std::string>{"tree", "ring", "collnet-direct", "collnet-chain", "nvls",
-                                      "nvls-tree", "pat"}));
+                                      "nvls-tree", "pat", "symmetric-memory"}));
 }
 
 TEST(CollectiveAlgorithm, AForcedChoiceAllowsWhatItLeavesOpen) {

@@ -1,4 +1,4 @@
-#include "orrery/network/collectives/uplinks.h"
+#include "orrery/network/wires/uplinks.h"
 
 #include <algorithm>
 

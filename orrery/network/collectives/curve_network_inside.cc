@@ -1,0 +1,130 @@
+// CurveNetwork within a node: the fastest fitted curve, or the tuner's estimate of a forced pair.
+#include <algorithm>
+#include <cmath>
+
+#include "orrery/network/algorithms/curve_algorithm.h"
+#include "orrery/network/collectives/curve_network.h"
+#include "orrery/network/wires/send_channels.h"
+
+namespace orrery {
+namespace {
+
+// The additional error of a curve that is transferred to another server's PCIe tree (switches,
+// sockets, ways through host memory). The efficiencies of the ring all-reduces in catalog/network
+// scatter between servers by a factor e^0.6 on 2 ranks (four servers: L40S, H100, RTX 4090, RTX PRO
+// 6000) and e^1.3 on 8 (two servers).
+constexpr double kOtherTree = 0.8;
+// The same for another server with a GPU that was measured on one server, and for one whose tree
+// is described (pcie_rates.h): what is left are its kernels and what its links reach. The root
+// mean square of ln(measured / predicted without the server's rows), from 1 MiB on: L40S of NVIDIA
+// 0.71 and 0.34 on 4 and 8 ranks (docs/network.md), RTX PRO 6000 0.40, 0.11 and 0.07 on 2, 4 and
+// 8, H100 0.09 on 4.
+constexpr double kOtherServer = 0.35;
+
+// A group in a domain that is this factor larger than the largest measured group of such sizes is
+// as uncertain as one on a fabric that was not measured; a smaller factor counts in proportion to
+// its logarithm. The factor is that from a board of eight GPUs to a rack.
+constexpr double kFarGroup = 8;
+
+// Cards without peer-to-peer copies write to host memory and read from there, which halves the
+// bandwidth.
+constexpr double kThroughHost = 0.5;
+
+// Errors of NCCL's estimates of its kernels for symmetric memory: 4.5 us for an empty all-reduce on
+// Hopper and 11 on Blackwell. Users measured 2.3 us on eight H200 and 3 on eight B200
+// (https://github.com/NVIDIA/nccl/issues/1940), and NCCL's developers less than 8 on four GB200
+// (https://github.com/NVIDIA/nccl-tests/issues/333). The start is as uncertain as on a network that
+// was not measured.
+constexpr PartErrors kSymmetricParts{0.95, 0.35, 0};
+
+// A forced pair within a node for which no curve was fitted (trees, protocols).
+constexpr LibraryCurve kWithinNode{1.2, 0.97, 0.3};
+
+// The fitted curve of a forced pair within a node; nullopt if there is none. A curve covers all
+// protocols of its algorithm.
+std::optional<CollectiveAlgorithm> curve_of(const ForcedChoice& forced) {
+  if (!forced.algorithm || !has_model(*forced.algorithm, AlgorithmModel::kCurve) ||
+      !has_model(*forced.algorithm, AlgorithmModel::kTuner))
+    return std::nullopt;
+  if (forced.protocol && !tuner_algorithm(*forced.algorithm).simple_only) return std::nullopt;
+  return forced.algorithm;
+}
+
+}  // namespace
+
+// Groups of more than two GPUs, on switches of NVLink.
+void CurveNetwork::spread_send(const Collective& c, const GroupLink& link, int ranks,
+                               Choice& choice) const {
+  if (ranks <= 2 || link.fabric->kind != FabricKind::kSwitch || cluster_.gpu().vendor != "nvidia")
+    return;
+  const NcclGraph graph = nccl_graph(tables_, cluster_, link, {}, version_);
+  const double most = tables_.tree[static_cast<std::size_t>(graph.generation)][0];
+  const SendTransfer sent =
+      send_transfer(ranks, c.bytes, choice.time.transfer, BytesPerSecond(most * 1e9));
+  const Seconds longer = sent.time - choice.time.transfer;
+  if (longer <= Seconds(0)) return;
+  choice.time.transfer += longer;
+  choice.time.total += longer;
+  choice.error = std::hypot(choice.error, sent.error * (sent.time / choice.time.total));
+  choice.origin = std::max(choice.origin, Origin::kTransferred);
+}
+
+CurveNetwork::Choice CurveNetwork::inside(const Collective& c, const GroupLink& link, int ranks,
+                                          std::string_view stack,
+                                          const ForcedChoice& forced) const {
+  const MeasuredConstants& known = constants_of(*link.fabric);
+  const auto only = curve_of(forced);
+  BytesPerSecond bandwidth = link.bandwidth;
+  const PcieRates* const tree = pcie_.of(link);
+  if (!link.fabric->peer_to_peer && known.origin >= Origin::kTransferred) bandwidth *= kThroughHost;
+  const CurveChoice best = fastest(
+      known.constants.curves, stack,
+      {*link.fabric, c.kind, ranks, c.bytes, bandwidth, link.bridged, version_, tree}, only);
+  if (forced.any() && (!only || best.curve == nullptr || best.algorithm != *only)) {
+    GroupLink wires = link;
+    if (tree != nullptr) wires.bandwidth = std::min(wires.bandwidth, tree->ring);
+    const NcclGraph graph = nccl_graph(tables_, cluster_, wires, forced, version_);
+    Choice choice{library_time(kWithinNode, nccl_costs(graph, c.kind), c.bytes,
+                               bisection_bound(cluster_, link, c.kind, c.bytes), forced),
+                  forced.algorithm, 0, Origin::kAnalytical};
+    if (is_symmetric(forced)) choice.shared = kSymmetricParts.parts(choice.time);
+    return choice;
+  }
+  if (best.curve != nullptr) {
+    const std::size_t size = size_class(c.bytes);
+    const double error = best.curve->left_out_error[size];
+    Choice choice{best.time, best.algorithm, error, origin_of(known, *link.fabric)};
+    if (best.curve->rows == 0) choice.origin = std::max(choice.origin, Origin::kTransferred);
+    if (tree != nullptr) {
+      choice.origin = std::max(choice.origin, Origin::kTransferred);
+      choice.shared = size == 0 ? unseen_.other_fabric[size] : kOtherServer;
+    } else if (has_other_tree(*link.fabric)) {
+      // Trees differ in their bandwidth; small messages err as on any fabric that was not measured.
+      choice.shared = size == 0 ? unseen_.other_fabric[size] : kOtherTree;
+    } else if (link.fabric->kind == FabricKind::kBus) {
+      choice.shared = kOtherServer;
+    } else if (choice.origin >= Origin::kTransferred) {
+      choice.shared = unseen_.other_fabric[size], choice.error = 0;
+    } else if (!known.constants.was_measured_on(cluster_.gpu().id)) {
+      choice.shared = unseen_.same_fabric[size], choice.error = 0;
+    }
+    if (c.kind != Collective::Kind::kSend) choice.most_ranks = best.curve->most_ranks[size];
+    if (choice.most_ranks > 0 && ranks > choice.most_ranks) {
+      const double far = std::log(1.0 * ranks / choice.most_ranks) / std::log(kFarGroup);
+      choice.shared = root_of_squares(choice.shared.value_or(0),
+                                      unseen_.other_fabric[size] * std::min(1.0, far));
+      choice.origin = std::max(choice.origin, Origin::kTransferred);
+      if (ranks == c.ranks) limit_by_two_domains(c, choice);
+    }
+    if (c.kind == Collective::Kind::kSend) spread_send(c, link, ranks, choice);
+    if (!curve_algorithm(best.algorithm).framework_kernel)
+      judge_version(best.curve->versions, c.bytes, choice);
+    return choice;
+  }
+  const auto algorithm =
+      is_point_to_point(c.kind) ? CollectiveAlgorithm::kDirect : CollectiveAlgorithm::kRing;
+  return {curve_time(unknown_, c.kind, algorithm, ranks, c.bytes, bandwidth), algorithm, 0,
+          Origin::kAnalytical};
+}
+
+}  // namespace orrery
