@@ -1,15 +1,17 @@
-// Flags of the verbs whose question is a group of a scenario (network, kernel, train, replay), and
-// the answer to what they ask.
+// The answer of the verbs whose question is a group of a scenario (network, kernel, train, replay).
 #pragma once
+
+#include <span>
+#include <string_view>
 
 #include "apps/cli/flags/flags.h"
 #include "apps/cli/output/output.h"
-#include "orrery/base/bundle.h"
 #include "orrery/scenario/answer/answer.h"
 
 namespace orrery::cli {
 
 struct QuestionFlags : KeyFlags {
+  using KeyFlags::KeyFlags;
   OutputOptions output;
 };
 

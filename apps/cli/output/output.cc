@@ -12,6 +12,7 @@
 #include <fstream>
 
 #include "apps/cli/flags/help.h"
+#include "apps/face/answers.h"
 #include "orrery/base/error.h"
 
 namespace orrery::cli {
@@ -102,12 +103,9 @@ void print(std::span<const Answer> answers, const OutputOptions& o) {
         fmt::print("{}", table(a, o.breakdown, colour_terminal(), terminal_columns()));
       }
       break;
-    case Format::kJson: {
-      Json all = Json::array();
-      for (const Answer& a : answers) all.push_back(to_json(a, o.breakdown));
-      fmt::print("{}\n", (all.size() == 1 ? all[0] : all).dump(1));
+    case Format::kJson:
+      fmt::print("{}", face::json_text(answers, o.breakdown));
       break;
-    }
     case Format::kJsonl:
       fmt::print("{}", jsonl(answers, o.breakdown));
       break;

@@ -6,8 +6,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "apps/cli/flags/flags.h"
 #include "apps/cli/flags/help.h"
-#include "apps/cli/flags/scenario_flags.h"
 #include "apps/cli/output/output_compare.h"
 #include "apps/cli/verbs/verbs.h"
 #include "orrery/base/error.h"
@@ -19,8 +19,8 @@ namespace orrery::cli {
 namespace {
 
 struct Verb {
-  explicit Verb(CLI::App& app) : flags(app, ScenarioFlags::Of::kService) {}
-  ScenarioFlags flags;
+  explicit Verb(CLI::App& app) : flags(app, "compare") {}
+  KeyFlags flags;
   std::string file, output = "table";
   std::size_t run = 0;  // 1 is the first; 0: all
 };
@@ -80,8 +80,7 @@ void compare_service(const Verb& verb, const Context& context) {
                                  runs.size() == 1 ? "" : "s"));
   const std::size_t first = verb.run > 0 ? verb.run - 1 : 0;
   const std::size_t end = verb.run > 0 ? verb.run : runs.size();
-  const Node document =
-      verb.flags.document("orrery compare service result.json --model llama-3-8b --gpu h100-sxm");
+  const Node document = verb.flags.question().document(context.bundle());
   Runner runner(context.bundle());
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   for (std::size_t i = first; i < end; ++i) {

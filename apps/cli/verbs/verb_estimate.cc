@@ -1,13 +1,12 @@
 // orrery estimate, memory, run: answers scenarios.
 #include <fmt/format.h>
 
+#include "apps/cli/flags/flags.h"
 #include "apps/cli/flags/help.h"
 #include "apps/cli/flags/scenario_files.h"
-#include "apps/cli/flags/scenario_flags.h"
 #include "apps/cli/output/output.h"
 #include "apps/cli/verbs/verbs.h"
-#include "orrery/base/error.h"
-#include "orrery/planner/answer/planner.h"
+#include "apps/face/answers.h"
 #include "orrery/scenario/document/scenario_file.h"
 #include "orrery/scenario/runner/runner.h"
 
@@ -15,7 +14,7 @@ namespace orrery::cli {
 namespace {
 
 struct EstimateVerb {
-  EstimateVerb(CLI::App& app, bool has_steps) : flags(app) {
+  EstimateVerb(CLI::App& app, std::string_view verb, bool has_steps) : flags(app, verb) {
     add_output_flags(app, output, has_steps);
     if (!has_steps) return;
     app.add_option(
@@ -25,31 +24,22 @@ struct EstimateVerb {
         ->group("output")
         ->type_name("PREFIX");
   }
-  ScenarioFlags flags;
+  KeyFlags flags;
   OutputOptions output;
   std::vector<std::string> files;
 };
 
-// Exit code 3 if there are points and none of them fits.
-int feasibility_code(const std::vector<Answer>& answers) {
-  bool any = false, fits = false;
-  for (const Answer& a : answers) {
-    for (const Point& p : a.points) any = true, fits |= p.feasibility.fits;
-  }
-  return any && !fits ? 3 : 0;
-}
-
-void answer(Context& context, const std::vector<ScenarioSweep>& scenarios,
-            const OutputOptions& output, RunOptions options) {
-  Runner runner(context.bundle());
-  runner.set_planner(make_plans);
+void answer(Context& context, Runner& runner, const std::string& verb,
+            const std::vector<ScenarioSweep>& scenarios, const OutputOptions& output) {
+  RunOptions options;
   options.chakra = !output.chakra.empty();
   options.breakdown =
       output.breakdown || !output.html.empty() || !output.trace.empty() || options.chakra;
   std::vector<Answer> answers;
-  for (const ScenarioSweep& s : scenarios) answers.push_back(runner.run(s, options));
+  for (const ScenarioSweep& s : scenarios)
+    answers.push_back(face::answer(runner, verb, s, options));
   print(answers, output);
-  context.exit_code = feasibility_code(answers);
+  context.exit_code = face::exit_code(answers);
 }
 
 std::string footer(std::string_view examples) {
@@ -66,8 +56,12 @@ void add_estimate(CLI::App& program, Context& context) {
   app->footer(
       footer("  orrery estimate --model llama-3-70b --gpu h100-sxm --tp 8 --isl 1024 --osl 128\n"
              "  orrery estimate --model llama-3-8b --gpu a100-80g-sxm --batch 1-64*2 -o csv"));
-  auto verb = std::make_shared<EstimateVerb>(*app, true);
-  app->callback([verb, &context] { answer(context, {verb->flags.scenario()}, verb->output, {}); });
+  auto verb = std::make_shared<EstimateVerb>(*app, "estimate", true);
+  app->callback([verb, &context] {
+    Runner runner = face::make_runner(context.bundle());
+    answer(context, runner, "estimate", {verb->flags.question().points(runner.bundle())},
+           verb->output);
+  });
 }
 
 void add_memory(CLI::App& program, Context& context) {
@@ -78,16 +72,11 @@ void add_memory(CLI::App& program, Context& context) {
   app->footer(
       footer("  orrery memory --model llama-2-7b --gpu a100-80g-sxm --max-model-len 4096\n"
              "  orrery memory --model ./config.json --gpu l40s --tp 1,2,4 -o json"));
-  auto verb = std::make_shared<EstimateVerb>(*app, false);
+  auto verb = std::make_shared<EstimateVerb>(*app, "memory", false);
   app->callback([verb, &context] {
-    RunOptions options;
-    options.memory_only = true;
-    const ScenarioSweep asked = verb->flags.scenario();
-    for (const Scenario& s : asked.points) {
-      if (s.hardware.knobs().any())
-        throw InputError("--power-limit and --clock have no effect on memory; orrery estimate");
-    }
-    answer(context, {asked}, verb->output, options);
+    Runner runner = face::make_runner(context.bundle());
+    answer(context, runner, "memory", {verb->flags.question().points(runner.bundle())},
+           verb->output);
   });
 }
 
@@ -99,18 +88,19 @@ void add_run(CLI::App& program, Context& context) {
       footer("  orrery run scenario.yaml\n"
              "  orrery run scenarios/suite45 -o csv\n"
              "  orrery run a.yaml b.yaml --gpu h200-sxm --set engine.max_num_seqs=64 -o csv"));
-  auto verb = std::make_shared<EstimateVerb>(*app, true);
+  auto verb = std::make_shared<EstimateVerb>(*app, "run", true);
   app->add_option("FILE", verb->files, "scenario files (YAML or JSON), or folders of them")
       ->required();
   app->callback([verb, &context] {
     std::vector<ScenarioSweep> scenarios;
     for (const std::string& file : scenario_files(verb->files)) {
       Node document = read_scenario_document(file);
-      verb->flags.apply(document);
+      verb->flags.question().lay_over(document);
       scenarios.push_back(
           named(read_scenario(document), std::filesystem::path(file).stem().string()));
     }
-    answer(context, scenarios, verb->output, {});
+    Runner runner = face::make_runner(context.bundle());
+    answer(context, runner, "run", scenarios, verb->output);
   });
 }
 

@@ -9,7 +9,6 @@
 #include "apps/cli/output/output.h"
 #include "apps/cli/output/roofline.h"
 #include "apps/cli/verbs/verbs.h"
-#include "orrery/base/error.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery::cli {
@@ -17,6 +16,7 @@ namespace {
 
 // The flags: every key of a scenario's `kernel`, and the GPU.
 struct KernelFlags : QuestionFlags {
+  using QuestionFlags::QuestionFlags;
   std::string roofline;
 };
 
@@ -53,10 +53,7 @@ void print_table(const Answer& a) {
 
 void answer(const KernelFlags& flags, const Bundle& bundle) {
   constexpr std::string_view kColumns[] = {"hardware.gpu"};
-  const Node document = flags.document();
-  if (!is_set(document, "hardware.gpu"))
-    throw InputError("--gpu missing, as in: orrery kernel gemm --gpu h100-sxm -m 64");
-  const ScenarioSweep asked = read_scenario(document);
+  const ScenarioSweep asked = flags.question().points(bundle);
   const Answer a = Runner(bundle).run(asked);
   if (!flags.roofline.empty()) write_file(flags.roofline, roofline_page(a), "--roofline");
   print(a, asked, flags.output, kColumns, print_table);
@@ -68,13 +65,7 @@ void add_kernel(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand(
       "kernel",
       "Predicts the time of one kernel: GEMM, attention, mixture of experts, norm, optimizer, ...");
-  auto flags = std::make_shared<KernelFlags>();
-  flags->preset("kernel.op", "gemm");
-  flags->add_group(*app, "kernel", "op");
-  for (const char* key : {"hardware.gpu", "hardware.power_limit", "hardware.clock"})
-    flags->add_key(*app, key, "hardware");
-  flags->add_key(*app, "objective", "output");
-  flags->add_assignments(*app, "any key");
+  auto flags = std::make_shared<KernelFlags>(*app, "kernel");
   add_output_flags(*app, flags->output, false);
   app->add_option("--roofline", flags->roofline, "draw the kernels on the roofline of their GPUs")
       ->group("output")

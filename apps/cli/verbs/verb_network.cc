@@ -15,6 +15,7 @@ namespace {
 
 // The flags: every key of a scenario's `collective`, and where it runs.
 struct NetworkFlags : QuestionFlags {
+  using QuestionFlags::QuestionFlags;
   std::string plot;
 };
 
@@ -58,7 +59,7 @@ void print_collectives(const Answer& a) {
 }
 
 void answer(const NetworkFlags& flags, const Bundle& bundle) {
-  const ScenarioSweep asked = read_scenario(flags.document());
+  const ScenarioSweep asked = flags.question().points(bundle);
   const Answer a = Runner(bundle).run(asked);
   if (!flags.plot.empty()) write_file(flags.plot, bandwidth_page(a), "--plot");
   print(a, asked, flags.output, {}, print_collectives);
@@ -70,11 +71,7 @@ void add_network(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand(
       "network",
       "Predicts time and bandwidth of collectives: all-reduce, all-gather, all-to-all, ...");
-  auto flags = std::make_shared<NetworkFlags>();
-  flags->preset("collective.kind", "all-reduce");
-  flags->add_group(*app, "collective", "kind");
-  flags->add_group(*app, "hardware");
-  flags->add_assignments(*app, "any key");
+  auto flags = std::make_shared<NetworkFlags>(*app, "network");
   add_output_flags(*app, flags->output, false);
   app->add_option("--plot", flags->plot, "draw bus bandwidth over size as a self-contained page")
       ->group("output")

@@ -3,8 +3,8 @@
 
 #include <filesystem>
 
+#include "apps/cli/flags/flags.h"
 #include "apps/cli/flags/help.h"
-#include "apps/cli/flags/scenario_flags.h"
 #include "apps/cli/output/output.h"
 #include "apps/cli/output/output_plan.h"
 #include "apps/cli/verbs/plan_progress.h"
@@ -83,10 +83,8 @@ void add_plan(CLI::App& program, Context& context) {
       "Ctrl-C ends with the best plan so far, marked incomplete: exit code 130.",
       kDefinitions));
   struct Verb {
-    explicit Verb(CLI::App& a) : flags(a, ScenarioFlags::Of::kPlan) {
-      add_output_flags(a, output, false);
-    }
-    ScenarioFlags flags;
+    explicit Verb(CLI::App& a) : flags(a, "plan") { add_output_flags(a, output, false); }
+    KeyFlags flags;
     OutputOptions output;
     std::string folder, store;
   };
@@ -104,8 +102,8 @@ void add_plan(CLI::App& program, Context& context) {
       ->type_name("FILE");
   app->callback([verb, &context] {
     const std::unique_ptr<Ranks> ranks = join_mpi();
-    const ScenarioSweep asked = verb->flags.scenario();
     Runner runner(context.bundle());
+    const ScenarioSweep asked = verb->flags.question().points(runner.bundle());
     PlanProgress progress;
     std::unique_ptr<ResultStore> store;
     // Made before the store is opened, which may fail on rank 0 alone: the others then end with it.

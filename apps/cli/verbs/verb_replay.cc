@@ -10,13 +10,14 @@ namespace {
 
 // The flags: every key of a scenario's `replay`, and the hardware that it is carried over to.
 struct ReplayFlags : QuestionFlags {
+  using QuestionFlags::QuestionFlags;
   std::string perfetto;
 };
 
 void answer(const ReplayFlags& flags, const Bundle& bundle) {
   RunOptions options;
   options.steps = !flags.perfetto.empty();
-  const Answer a = Runner(bundle).run(read_scenario(flags.document()), options);
+  const Answer a = Runner(bundle).run(flags.question().points(bundle), options);
   if (options.steps) {
     if (a.points.size() != 1) throw InputError("--perfetto: expected one replay, got a sweep");
     write_file(flags.perfetto, a.points[0].timeline, "--perfetto");
@@ -30,10 +31,7 @@ void add_replay(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand("replay",
                                          "Replays a trace of torch.profiler, unchanged or with "
                                          "changes, and breaks down the time of a step.");
-  auto flags = std::make_shared<ReplayFlags>();
-  flags->add_group(*app, "replay", "trace");
-  flags->add_group(*app, "hardware");
-  flags->add_assignments(*app, "any key");
+  auto flags = std::make_shared<ReplayFlags>(*app, "replay");
   add_output_flags(*app, flags->output, false);
   app->add_option("--perfetto", flags->perfetto,
                   "write the replay's timeline for ui.perfetto.dev (not with a sweep)")

@@ -1,12 +1,12 @@
 // orrery simulate: a service under load.
 #include <fmt/format.h>
 
+#include "apps/cli/flags/flags.h"
 #include "apps/cli/flags/help.h"
-#include "apps/cli/flags/scenario_flags.h"
 #include "apps/cli/output/load_plot.h"
 #include "apps/cli/output/output.h"
 #include "apps/cli/verbs/verbs.h"
-#include "orrery/base/error.h"
+#include "apps/face/answers.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery::cli {
@@ -49,10 +49,8 @@ void add_simulate(CLI::App& program, Context& context) {
       "  orrery simulate -m llama-3-8b -g h100-sxm --find-max-rate --slo-ttft 500ms\n\n{}",
       kDefinitions));
   struct Verb {
-    explicit Verb(CLI::App& a) : flags(a, ScenarioFlags::Of::kService) {
-      add_output_flags(a, output, false, true);
-    }
-    ScenarioFlags flags;
+    explicit Verb(CLI::App& a) : flags(a, "simulate") { add_output_flags(a, output, false, true); }
+    KeyFlags flags;
     OutputOptions output;
     RunOptions options;
     ServiceFiles files;
@@ -86,14 +84,12 @@ void add_simulate(CLI::App& program, Context& context) {
                              format == Format::kVllm || format == Format::kAiperf;
     verb->options.steps = !to.steps.empty() || !to.series.empty();
     Runner runner(context.bundle());
-    const Answer answer = runner.run(verb->flags.scenario(), verb->options);
+    const Answer answer = runner.run(verb->flags.question().points(runner.bundle()), verb->options);
     const bool files_asked = !to.requests.empty() || !to.vllm.empty() || !to.aiperf.empty();
     if (files_asked || verb->options.steps) write_files(answer, to);
     if (!verb->plot.empty()) write_file(verb->plot, load_plot(answer), "--plot");
     print({&answer, 1}, verb->output);
-    bool fits = false;
-    for (const Point& p : answer.points) fits |= p.feasibility.fits;
-    context.exit_code = fits ? 0 : 3;
+    context.exit_code = face::exit_code({&answer, 1});
   });
 }
 

@@ -11,7 +11,6 @@
 #include "apps/cli/output/output_compare.h"
 #include "apps/cli/verbs/verbs.h"
 #include "orrery/base/error.h"
-#include "orrery/scenario/document/training_recipe.h"
 #include "orrery/scenario/measured/training_log.h"
 #include "orrery/scenario/runner/runner.h"
 
@@ -20,9 +19,9 @@ namespace {
 
 // The flags: model, hardware, and every key of a scenario's `training` and `chance`.
 struct TrainFlags : QuestionFlags {
+  using QuestionFlags::QuestionFlags;
   std::string timeline;
-  std::string recipe;  // name
-  std::string log;     // of a real job, to compare with
+  std::string log;  // of a real job, to compare with
 };
 
 // Where the log contradicts the question; empty if it does not.
@@ -47,20 +46,12 @@ void print_comparison(const TrainingLog& log, const Point& point) {
 }
 
 void answer(const TrainFlags& flags, Context& context) {
-  Node document = flags.document();
-  if (!flags.recipe.empty()) {
-    document = training_recipe(flags.recipe, context.bundle()).scenario;
-    set_path(document, "name", scalar_node("command line", ""));
-    flags.apply(document);
-  }
-  check_asked(document, "orrery train --model llama-3-8b --gpu h100-sxm --gpus 64 --stack fsdp");
-  if (!document.find("training")) set_path(document, "training.gpus", scalar_node("1", ""));
   RunOptions options;
   options.breakdown = flags.output.breakdown || !flags.output.html.empty();
   options.steps = !flags.timeline.empty();
   options.chakra = !flags.output.chakra.empty();
   Runner runner(context.bundle());
-  const Answer a = runner.run(read_scenario(document), options);
+  const Answer a = runner.run(flags.question().points(runner.bundle()), options);
   if (!flags.timeline.empty()) {
     if (a.points.size() != 1) throw InputError("--timeline: expected one layout, got a sweep");
     write_file(flags.timeline, a.points[0].timeline, "--timeline");
@@ -83,18 +74,7 @@ void answer(const TrainFlags& flags, Context& context) {
 
 // The flags that describe the job.
 std::shared_ptr<TrainFlags> add_job_flags(CLI::App& app) {
-  auto flags = std::make_shared<TrainFlags>();
-  flags->add_key(app, "model", "what is asked about");
-  flags->add_key(app, "objective", "what is asked about");
-  app.add_option("--recipe", flags->recipe,
-                 "model, hardware and layout of a recipe that a training stack publishes (`orrery "
-                 "list recipes`); flags override it")
-      ->group("what is asked about")
-      ->type_name("NAME");
-  for (const char* group : {"hardware", "training", "chance", "cost", "energy"})
-    flags->add_group(app, group);
-  flags->add_assignments(app, "any key");
-  return flags;
+  return std::make_shared<TrainFlags>(app, "train");
 }
 
 }  // namespace

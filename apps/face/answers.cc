@@ -1,0 +1,44 @@
+#include "apps/face/answers.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "orrery/base/error.h"
+#include "orrery/planner/answer/planner.h"
+
+namespace orrery::face {
+
+Runner make_runner(const Bundle& bundle) {
+  Runner runner(bundle);
+  runner.set_planner(make_plans);
+  return runner;
+}
+
+Answer answer(Runner& runner, std::string_view verb, const ScenarioSweep& asked,
+              RunOptions options) {
+  if (verb == "memory") {
+    options.memory_only = true;
+    for (const Scenario& s : asked.points) {
+      if (s.hardware.knobs().any())
+        throw InputError("--power-limit and --clock have no effect on memory; orrery estimate");
+    }
+  }
+  return runner.run(asked, options);
+}
+
+std::string json_text(std::span<const Answer> answers, bool breakdown) {
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const Answer& a : answers) all.push_back(to_json(a, breakdown));
+  return (all.size() == 1 ? all[0] : all).dump(1) + "\n";
+}
+
+int exit_code(std::span<const Answer> answers) {
+  bool any = false, fits = false;
+  for (const Answer& a : answers) {
+    for (const Point& p : a.points) any = true, fits |= p.feasibility.fits;
+  }
+  return any && !fits ? 3 : 0;
+}
+
+}  // namespace orrery::face
