@@ -261,6 +261,27 @@ TEST(PowerLaw, ThePowerOverTimeOfAServiceAddsUpUnderEveryKnob) {
   }
 }
 
+// The rows of a service's energy are that of its run, busy or idle, in every scope.
+TEST(PowerLaw, TheEnergyOfAServiceAddsUpInEveryScope) {
+  for (const std::string& knobs : kKnobs) {
+    for (const std::string scope : {"gpu", "node", "facility"}) {
+      for (const char* rate : {"1", "40"}) {
+        const Answer a =
+            answer_of("{model: llama-3.1-8b, hardware: {gpu: h100-sxm" + knobs +
+                      "}, parallel: {tp: 2}, cluster: {replicas: 2}, energy: {scope: " + scope +
+                      "}, load: {requests: 100, isl: 512, osl: 64, rate: " + rate + "}}");
+        const Point& p = a.points.front();
+        double sum = 0;
+        for (const EnergyRow& row : p.energy) {
+          EXPECT_GT(row.energy.value(), 0) << row.name;
+          sum += row.energy.value();
+        }
+        EXPECT_NEAR(sum, value(p, "energy") * 1e3, kExact * sum) << knobs << scope << rate;
+      }
+    }
+  }
+}
+
 // The point found costs no more than any that meets the SLO, the full clock among them,
 // and it meets the SLO itself.
 TEST(PowerLaw, TheOptimumCostsNoMoreThanTheFullClockUnderTheSameSlo) {

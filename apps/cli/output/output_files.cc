@@ -178,7 +178,7 @@ void add_energy(std::string& out, const Point& p) {
   Joules total;
   for (const EnergyRow& e : p.energy) total += e.energy;
   constexpr double kBarOfTotal = 30;  // em
-  out += "<h3>Energy per GPU and iteration</h3><table>\n";
+  out += fmt::format("<h3>Energy per {}</h3><table>\n", escaped_html(p.energy_of));
   for (const EnergyRow& e : p.energy) {
     out += fmt::format("<tr><td>{}<td class=\"n\">{:.2f} J<td>{}</tr>\n", escaped_html(e.name),
                        e.energy.value(), bar(e.energy / total * kBarOfTotal));

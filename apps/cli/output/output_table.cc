@@ -96,7 +96,7 @@ std::string memory_of(const Point& p, const Style& style) {
 
 std::string energy_of(const Point& p, const Style& style) {
   if (p.energy.empty()) return "";
-  std::string out = style.bold("energy per GPU and iteration") + "\n";
+  std::string out = style.bold("energy per " + p.energy_of) + "\n";
   Joules total;
   for (const EnergyRow& e : p.energy) total += e.energy;
   const auto line = [&](const std::string& name, Joules energy) {

@@ -135,7 +135,7 @@ Json to_json(const Point& p, bool breakdown) {
         total += e.energy;
       }
       energy["total"] = rounded(total.value());
-      energy["unit"] = "J per GPU and iteration";
+      energy["unit"] = "J per " + p.energy_of;
       out["energy"] = std::move(energy);
     }
     Json rows = Json::array();

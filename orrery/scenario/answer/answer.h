@@ -79,7 +79,7 @@ struct MemoryRow {
   Bytes size;
 };
 
-// A part of the energy of a GPU's iteration.
+// A part of an energy.
 struct EnergyRow {
   std::string name;  // "awake", "data_collectives", "node_rest", ...
   Joules energy;
@@ -154,7 +154,8 @@ struct Point {
   std::vector<ReplayRow> replay;     // of a recorded trace
   std::vector<MemoryRow> memory;     // per GPU
   Bytes memory_capacity;             // per GPU
-  std::vector<EnergyRow> energy;     // per GPU and iteration of a training job
+  std::vector<EnergyRow> energy;     // of energy_of, in energy.scope
+  std::string energy_of;             // "GPU and iteration", "request", "run"
   std::optional<bool> meets_slo;     // of a simulated service with limits
   std::string limit;                 // one line: the bottleneck, and what would help
   std::vector<std::string> notes;    // assumptions and defaults taken

@@ -8,10 +8,21 @@
 
 #include "orrery/base/quantile.h"
 #include "orrery/energy/power/clock_power.h"
+#include "orrery/energy/power/held_parts.h"
 #include "orrery/scenario/setup/board_governor.h"
 
 namespace orrery {
 namespace {
+
+// The parts of an energy, in the order in which they are stated.
+constexpr struct {
+  const char* name;
+  Joules EnergyParts::* energy;
+} kParts[] = {{"idle", &EnergyParts::idle},           {"awake", &EnergyParts::awake},
+              {"kernels", &EnergyParts::kernels},     {"arithmetic", &EnergyParts::arithmetic},
+              {"memory", &EnergyParts::memory},       {"collectives", &EnergyParts::collectives},
+              {"node_rest", &EnergyParts::node_rest}, {"power_supplies", &EnergyParts::supplies},
+              {"cooling", &EnergyParts::cooling}};
 
 // Whole numbers up to 16, then 16 an octave: the work of a step is within 3 %.
 std::int64_t coarse(double x) {
@@ -94,6 +105,12 @@ class PoolBoards {
     PoolEnergy e;
     e.gpu_time = present;
     e.boards = e.plant = busy_ * busy + awake_ * (present - busy);
+    e.parts.idle = awake_ * (present - busy);
+    const PowerParts spent = held_parts(spent_, busy_ / *gpu_.power);
+    const Joules all = *gpu_.power * busy;
+    e.parts.awake = all * spent.awake, e.parts.kernels = all * spent.kernels;
+    e.parts.arithmetic = all * spent.compute, e.parts.memory = all * spent.memory;
+    e.parts.collectives = all * spent.links;
     if (!served_.steps->governed()) return e;
     e.governed = busy;
     e.cycles = (*gpu_.boost_clock * busy) * clock_;
@@ -112,6 +129,7 @@ class PoolBoards {
     const double slowed = predicted / all.reference.time;
     all.reference = all.reference.stretched(time / slowed, 1);
     all.time = time;
+    spent_ = power_parts(constants_, board_, gain_, all.reference);
     const std::string& engine = served_.deployment.engine.id;
     // Steps that run at the reference clock keep their power.
     if (all.reference.time == all.time && !served_.steps->governed()) {
@@ -135,12 +153,26 @@ class PoolBoards {
   // The power of a busy board in the last window in which steps started, and its clock as a share
   // of the boost clock.
   Watts busy_;
+  PowerParts spent_;  // what the law ascribes that power to at the reference clock
   double clock_ = 1;
 };
 
 }  // namespace
 
+EnergyParts& EnergyParts::operator+=(const EnergyParts& more) {
+  for (const auto part : kParts) this->*part.energy += more.*part.energy;
+  return *this;
+}
+
+std::vector<EnergyRow> EnergyParts::rows() const {
+  std::vector<EnergyRow> rows;
+  for (const auto part : kParts)
+    if (this->*part.energy > Joules(0)) rows.push_back({part.name, this->*part.energy});
+  return rows;
+}
+
 PoolEnergy& PoolEnergy::operator+=(const PoolEnergy& more) {
+  parts += more.parts;
   boards += more.boards, plant += more.plant, gpu_time += more.gpu_time;
   most_gpus = std::max(most_gpus, more.most_gpus);
   cycles += more.cycles, governed += more.governed;
@@ -172,6 +204,30 @@ Watts FleetEnergy::quantile(double p) const {
   return Watts(orrery::quantile(std::move(whole), p));
 }
 
+namespace {
+
+// The energy in a window of `length` of engines with `gpus` GPUs each, from that of one GPU each.
+PoolEnergy of_engines(const PoolEnergy& one, double gpus, Seconds length) {
+  PoolEnergy all{
+      one.boards * gpus, one.plant * gpus,   {}, one.gpu_time * gpus, one.gpu_time * gpus / length,
+      one.cycles * gpus, one.governed * gpus};
+  for (const auto part : kParts) all.parts.*part.energy = one.parts.*part.energy * gpus;
+  return all;
+}
+
+// Adds to the energy of a window of `length` what the account counts besides the boards.
+void count_plant(const PlantAccount& account, Seconds length, PoolEnergy& window) {
+  const Boards boards = window.boards_over(length);
+  window.plant = account.power(boards).value * length;
+  if (account.scope() == "gpu") return;
+  const PlantAccount::Parts parts = account.parts(boards);
+  window.parts.node_rest = parts.rest * length;
+  window.parts.supplies = parts.supplies * length;
+  window.parts.cooling = parts.cooling * length;
+}
+
+}  // namespace
+
 FleetEnergy fleet_energy(const StepPowerConstants& constants, const std::vector<PoweredPool>& pools,
                          const SimulationResult& result) {
   FleetEnergy fleet;
@@ -193,10 +249,8 @@ FleetEnergy fleet_energy(const StepPowerConstants& constants, const std::vector<
       if (w.present <= 0) continue;
       const Seconds length = fleet.length(i);
       const PoolEnergy one = boards.energy(w);
-      PoolEnergy part{one.boards * gpus,   one.plant * gpus,
-                      one.gpu_time * gpus, one.gpu_time * gpus / length,
-                      one.cycles * gpus,   one.governed * gpus};
-      if (pool.account) part.plant = pool.account->power(part.boards_over(length)).value * length;
+      PoolEnergy part = of_engines(one, gpus, length);
+      if (pool.account) count_plant(*pool.account, length, part);
       sum += part;
       fleet.series[i] += part.plant / length;
     }

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "orrery/energy/power/step_power.h"
+#include "orrery/scenario/answer/answer.h"
 #include "orrery/scenario/setup/plant_account.h"
 #include "orrery/scenario/setup/served_model.h"
 #include "orrery/serving/cluster/simulation.h"
@@ -31,8 +32,23 @@ struct PoweredPool {
   std::optional<PlantAccount> account;  // absent: the boards alone count
 };
 
+// The energy of a pool by what it is spent on.
+struct EnergyParts {
+  Joules idle;  // boards of engines in which no step runs
+  // Boards while steps run, as the law of their power ascribes it (PowerParts).
+  Joules awake, kernels, arithmetic, memory, collectives;
+  // What the scope of the account counts besides the boards: the rest of the nodes, their power
+  // supplies, and what the PUE adds.
+  Joules node_rest, supplies, cooling;
+
+  EnergyParts& operator+=(const EnergyParts& more);
+  // In the order of the fields, those that are not zero.
+  std::vector<EnergyRow> rows() const;
+};
+
 struct PoolEnergy {
   Joules boards, plant;  // plant: in the scope of the account
+  EnergyParts parts;     // add up to `plant`
   Seconds gpu_time;      // sum over its GPUs of the time in which they were present
   double most_gpus = 0;  // of its GPUs that were present in one window, on average over the window
   // Under a power limit or a clock: the clocks summed over the time of busy GPUs, and this time.

@@ -318,6 +318,8 @@ void answer_service(const SimulatedService& simulated, const RunOptions& options
   if (energy) {
     use.power.widen(*energy, metrics);
     use.power.note(*energy, point.notes);
+    point.energy = energy->total().parts.rows();
+    point.energy_of = "run";
     if (options.steps) point.power = {energy->window, energy->end, energy->series};
   }
   point.metrics.insert(point.metrics.end(), metrics.begin(), metrics.end());

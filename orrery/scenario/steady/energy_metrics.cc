@@ -1,7 +1,9 @@
 #include "orrery/scenario/steady/energy_metrics.h"
 
+#include <utility>
 #include <vector>
 
+#include "orrery/energy/power/held_parts.h"
 #include "orrery/scenario/setup/board_governor.h"
 #include "orrery/serving/steps/step_work.h"
 
@@ -72,6 +74,41 @@ void add_energy_metrics(const StepPowerConstants& constants, const ServedModel& 
   point.metrics.push_back(
       metric("energy_per_token", "J", energy.scaled(gpus / (requests * real(osl))), 1));
   point.metrics.push_back(metric("energy_per_request", "J", energy.scaled(gpus / requests), 1));
+}
+
+void add_energy_rows(const StepPowerConstants& constants, const ServedModel& served,
+                     std::int64_t osl, const ClosedFormResult& result, const PlantAccount* plant,
+                     Point& point) {
+  const Gpu& gpu = served.deployment.gpu;
+  if (!gpu.power) return;
+  StepWork work;
+  if (served.steps->governed()) {
+    for (const ClockedSteps& k : steps_of_wave(result, osl)) work += k.reference;
+  } else {
+    work = work_of_wave(result, osl);
+  }
+  const Estimate<Watts> power = power_of_wave(constants, served, result, osl);
+  const PowerParts parts =
+      held_parts(power_parts(constants, constants.board(gpu.id),
+                             constants.engine(served.deployment.engine.id), work),
+                 power.value / *gpu.power);
+  const double gpus = served.plan.devices();
+  const Seconds of_request = work_of_wave(result, osl).time * (1 / real(result.running));
+  const Joules full = *gpu.power * of_request * gpus;  // of boards at their limits
+  point.energy_of = "request";
+  const auto put = [&](const char* name, Joules energy) {
+    if (energy > Joules(0)) point.energy.push_back({name, energy});
+  };
+  for (const auto& [name, part] :
+       {std::pair{"awake", parts.awake}, std::pair{"kernels", parts.kernels},
+        std::pair{"arithmetic", parts.compute}, std::pair{"memory", parts.memory},
+        std::pair{"collectives", parts.links}})
+    put(name, full * part);
+  if (!plant) return;
+  const PlantAccount::Parts beyond = plant->parts({power, gpus, 0});
+  put("node_rest", beyond.rest * of_request);
+  put("power_supplies", beyond.supplies * of_request);
+  put("cooling", beyond.cooling * of_request);
 }
 
 }  // namespace orrery

@@ -11,6 +11,7 @@
 
 #include "orrery/energy/power/step_power.h"
 #include "orrery/scenario/answer/answer.h"
+#include "orrery/scenario/setup/plant_account.h"
 #include "orrery/scenario/setup/served_model.h"
 #include "orrery/serving/closed_form/closed_form.h"
 
@@ -22,6 +23,13 @@ StepWork work_of_wave(const ClosedFormResult& result, std::int64_t osl);
 // The mean power of a GPU's board during a wave, at the clock of the model's governor.
 Estimate<Watts> power_of_wave(const StepPowerConstants& constants, const ServedModel& served,
                               const ClosedFormResult& result, std::int64_t osl);
+
+// Adds the rows of the energy of a request on all GPUs, as its parts are drawn during a wave: the
+// boards by the terms of the law of their power (step_power.h), and where `plant` counts more than
+// they what it counts besides. Their sum is the metric energy_per_request.
+void add_energy_rows(const StepPowerConstants& constants, const ServedModel& served,
+                     std::int64_t osl, const ClosedFormResult& result, const PlantAccount* plant,
+                     Point& point);
 
 void add_energy_metrics(const StepPowerConstants& constants, const ServedModel& served,
                         std::int64_t osl, const ClosedFormResult& result, Point& point);

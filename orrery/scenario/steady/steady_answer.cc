@@ -193,6 +193,9 @@ void answer_time(const SteadyCase& c, std::int64_t capacity, const RunOptions& o
   }
   add_accounts(c, r, p);
   if (!options.breakdown) return;
+  if (c.chip == nullptr)
+    add_energy_rows(c.power, c.served, w.osl, r,
+                    c.plant && c.scenario.plant.asked() ? &*c.plant : nullptr, p);
   const std::vector<std::string> layers = layer_labels(c.served.model.layers);
   add_terms(p, "prefill", r.prefill_step, layers);
   note_moves(p, "prefill", r.prefill_step, plan);

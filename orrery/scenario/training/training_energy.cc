@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "orrery/energy/power/held_parts.h"
 #include "orrery/scenario/training/training_wires.h"
 
 namespace orrery {
@@ -28,10 +29,10 @@ LinkEnergyOfGpu link_energy(Facts& facts, const IterationTraffic& traffic, const
   return out;
 }
 
-// The rows of the boards: `all` in shares of what the law ascribes to each part.
-void add_boards(const PowerParts& parts, const IterationTime& t, Joules all, Point& p) {
+// The rows of the boards, whose `parts` are shares of `full`, their energy at the limit.
+void add_boards(const PowerParts& parts, const IterationTime& t, Joules full, Point& p) {
   const auto put = [&](const char* name, double part) {
-    if (part > 0) p.energy.push_back({name, all * (part / parts.sum())});
+    if (part > 0) p.energy.push_back({name, full * part});
   };
   put("awake", parts.awake);
   put("kernels", parts.kernels);
@@ -63,9 +64,12 @@ void add_iteration_energy(Facts& facts, const TimedIteration& timed, const Itera
     p.notes.push_back(fmt::format("energy of links: {}", fmt::join(says, "; ")));
   const StepPowerConstants& law = facts.step_power();
   const Seconds time = timed.time.total;
+  p.energy_of = "GPU and iteration";
+  const Watts limit = *boards.gpu.power;
   const PowerParts parts =
-      power_parts(law, law.board(boards.gpu.id), law.engine(""), boards.steps.reference);
-  add_boards(parts, timed.time, boards.power.value * time, p);
+      held_parts(power_parts(law, law.board(boards.gpu.id), law.engine(""), boards.steps.reference),
+                 boards.power.value / limit);
+  add_boards(parts, timed.time, limit * time, p);
   if (!plant || plant->scope() == "gpu") return;
   const PlantAccount::Parts of = plant->parts({boards.power, boards.number, 0});
   const auto of_gpu = [&](Watts power) { return power * time * (1 / boards.number); };

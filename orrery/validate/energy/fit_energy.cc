@@ -14,6 +14,7 @@
 #include "orrery/base/quantile.h"
 #include "orrery/validate/energy/activity_solver.h"
 #include "orrery/validate/energy/step_power_fit.h"
+#include "orrery/validate/energy/surface_fit.h"
 
 namespace orrery {
 namespace {
@@ -257,6 +258,9 @@ std::vector<std::pair<std::string, std::string>> fit_energy(const std::filesyste
   std::vector<std::pair<std::string, std::string>> files = {
       {"power/kernels.yaml", kernels_text(fit.activity, recipe)},
       {"power/boards.yaml", std::move(boards)}};
+  for (const auto& [path, file] :
+       fit_power_surfaces(readings.rows, fit.activity, fit.boards, recipe).files)
+    files.emplace_back(path, compressed_surfaces(to_text(file)));
   const std::vector<LlmPowerRow> services = read_llm_power(dir, bundle, report);
   if (services.empty()) return files;
   const StepPowerConstants steps = fit_step_power(services, fit.boards.regulated());

@@ -14,6 +14,7 @@
 #include "orrery/validate/energy/fit_energy.h"
 #include "orrery/validate/energy/judge_mlperf.h"
 #include "orrery/validate/energy/step_power_fit.h"
+#include "orrery/validate/energy/surface_fit.h"
 #include "orrery/validate/energy/twin_readings.h"
 
 namespace orrery {
@@ -26,12 +27,18 @@ constexpr const char* kSteadyGpuLeftOut = "steady_power, GPU left out";
 constexpr const char* kServices = "llm_energy";
 constexpr const char* kWholeServers = "mlperf";
 
-ValidationRow row_of(const KernelPowerRow& r, const char* table, const KernelActivity& activity,
-                     const BoardPowers& boards, const Gpu& gpu) {
-  const BoardPower board = boards.of(gpu);
-  const PowerModel model(activity, board, {});
-  // The predicted power is that of the measured time, and so are its intervals.
-  const Estimate<Watts> power = model.during(activity.of(r.family, r.op, r.framework), r.used);
+// What predicts a reading on a GPU.
+struct ReadingModel {
+  const KernelActivity& activity;
+  const BoardPower board;
+  const PowerSurfaces& surfaces;
+};
+
+ValidationRow row_of(const KernelPowerRow& r, const char* table, const ReadingModel& by) {
+  const PowerModel model(by.activity, by.board, {});
+  // The predicted reading is that of the measured time, and so are its intervals.
+  const Estimate<Watts> power = model.during(by.activity.of(r.family, r.op, r.framework), r.used,
+                                             correction_of(by.surfaces, r));
   ValidationRow v;
   v.by = {{"table", table},
           {"metric", r.steady              ? "power of steady calls"
@@ -162,11 +169,12 @@ ValidationReport validate_energy(const std::filesystem::path& dir, const std::st
   for (const KernelPowerRow& r : rows) gpus.insert(r.gpu);
   for (const std::string& id : gpus) {
     const Gpu gpu = catalog.gpu(id);
+    const PowerSurfaces surfaces(bundle, id), none;
     const auto asked = [&](const char* name) { return table.empty() || table == name; };
     for (const KernelPowerRow& r : rows) {
       const char* name = r.steady ? kSteady : kKernels;
       if (r.gpu != id || !r.left_out || r.again || !asked(name)) continue;
-      report.rows.push_back(row_of(r, name, activity, boards, gpu));
+      report.rows.push_back(row_of(r, name, {activity, boards.of(gpu), surfaces}));
       if (const Watts near = nearest.of(r); near > Watts(0))
         report.rows.back().peers = {{"its four nearest readings", near.value()}};
     }
@@ -175,7 +183,7 @@ ValidationReport validate_energy(const std::filesystem::path& dir, const std::st
     for (const KernelPowerRow& r : rows) {
       const char* name = r.steady ? kSteadyGpuLeftOut : kGpuLeftOut;
       if (r.gpu == id && !r.again && asked(name))
-        report.rows.push_back(row_of(r, name, others.activity, others.boards, gpu));
+        report.rows.push_back(row_of(r, name, {others.activity, others.boards.of(gpu), none}));
     }
   }
   return report;

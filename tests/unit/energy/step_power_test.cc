@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "orrery/base/error.h"
+#include "orrery/energy/power/held_parts.h"
 
 namespace orrery {
 namespace {
@@ -133,6 +134,17 @@ TEST(StepPower, PartsAreHeldDownAlikeAtTheLimit) {
   EXPECT_NEAR(parts.awake, 0.1, 1e-9);
   EXPECT_NEAR(parts.compute / parts.memory, 1 / 0.4, 1e-9);
   EXPECT_NEAR(parts.kernels / parts.links, 1, 1e-9);
+}
+
+// At half of the power the awake board draws what it did, and the others share the rest: 0.5 - 0.2
+// of the 0.8 that they drew.
+TEST(HeldParts, KeepTheAwakeBoard) {
+  const PowerParts held = held_parts({0.2, 0.4, 0.2, 0.16, 0.04}, 0.5);
+  EXPECT_EQ(held.awake, 0.2);
+  EXPECT_NEAR(held.kernels, 0.15, 1e-12);
+  EXPECT_NEAR(held.links, 0.015, 1e-12);
+  EXPECT_NEAR(held.sum(), 0.5, 1e-12);
+  EXPECT_EQ(held_parts({0.2, 0, 0, 0, 0}, 0.15).awake, 0.15);
 }
 
 }  // namespace

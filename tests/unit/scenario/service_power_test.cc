@@ -80,6 +80,28 @@ TEST(ServicePower, ThePowerOverTimeMakesUpTheEnergy) {
   }
 }
 
+// The parts of the energy of a run: a board is idle for the time in which no step runs, at its awake
+// power, and what the scope adds is what the metrics say it adds.
+TEST(ServicePower, TheEnergyOfARunIsItemised) {
+  const auto joules = [](const Point& p, std::string_view name) {
+    const auto row = std::find_if(p.energy.begin(), p.energy.end(),
+                                  [&](const EnergyRow& r) { return r.name == name; });
+    return row == p.energy.end() ? 0 : row->energy.value();
+  };
+  const Point p = point_of("requests: 20, rate: 0.5");
+  EXPECT_EQ(p.energy_of, "run");
+  const double awake = 700 * read_step_power(Bundle()).board("h100-sxm").awake;
+  const double idle = awake * p.power.end.value() * (1 - p.find("busy")->value / 100);
+  EXPECT_NEAR(joules(p, "idle"), idle, 0.01 * idle);
+  EXPECT_GT(joules(p, "memory"), joules(p, "arithmetic"));  // decode steps of few sequences
+  EXPECT_EQ(joules(p, "collectives"), 0);
+  EXPECT_EQ(joules(p, "node_rest"), 0);
+  const Point two = point_of("requests: 20, rate: 0.5",
+                             ", parallel: {tp: 2}, energy: {scope: facility, pue: 1.25}");
+  EXPECT_GT(joules(two, "collectives"), 0);
+  EXPECT_NEAR(joules(two, "cooling"), 0.2 * two.find("energy")->value * 1e3, 1e-6 * 1e3);
+}
+
 // No window draws more than the limits of all boards, nor less than boards that are awake.
 TEST(ServicePower, EveryWindowLiesBetweenTheAwakeBoardsAndTheirLimits) {
   const Point p = point_of("requests: 200, rate: 15", ", cluster: {replicas: 2}");

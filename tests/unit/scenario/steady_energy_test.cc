@@ -34,6 +34,31 @@ TEST(SteadyEnergy, OfATokenTimesTheThroughputIsThePowerOfAllBoards) {
   }
 }
 
+// The rows of a request's energy add up to it, in every scope.
+TEST(SteadyEnergy, OfARequestIsItemised) {
+  static Runner runner{Bundle()};
+  for (const char* scope : {"gpu", "node", "facility"}) {
+    const Answer answer = runner.run(read_scenario(parse_yaml(
+        "{model: llama-3-8b, hardware: {gpu: h100-sxm}, parallel: {tp: 2}, workload: {batch: 32, "
+        "isl: 512, osl: 64}, energy: {scope: " +
+            std::string(scope) + "}}",
+        "energy.yaml")));
+    const Point& p = answer.points.at(0);
+    EXPECT_EQ(p.energy_of, "request");
+    double sum = 0;
+    bool rest = false, links = false;
+    for (const EnergyRow& row : p.energy) {
+      EXPECT_GT(row.energy.value(), 0) << row.name;
+      sum += row.energy.value();
+      rest |= row.name == "node_rest", links |= row.name == "collectives";
+    }
+    const double request = p.find("energy_per_request")->value;
+    EXPECT_NEAR(sum, request, 1e-9 * request) << scope;
+    EXPECT_EQ(rest, std::string(scope) != "gpu");
+    EXPECT_TRUE(links);
+  }
+}
+
 // Prompts cost energy in a closed loop too: with answers of one length, long prompts draw more.
 TEST(SteadyEnergy, CountsThePromptsOfAClosedLoop) {
   const auto joules = [](int isl) {
