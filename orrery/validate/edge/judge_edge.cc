@@ -1,6 +1,7 @@
 #include "orrery/validate/edge/judge_edge.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -8,6 +9,7 @@
 #include "orrery/base/error.h"
 #include "orrery/base/random.h"
 #include "orrery/validate/edge/edge_law_fit.h"
+#include "orrery/validate/edge/judge_llm.h"
 
 namespace orrery {
 namespace {
@@ -114,11 +116,21 @@ std::vector<EdgeRun> of_law(const std::vector<EdgeRun>& runs, std::string_view l
 
 ValidationReport validate_edge(const std::filesystem::path& dir, const std::string& table,
                                const Bundle& bundle) {
-  if (!table.empty() && table != kNcnn && table != kNcnnNetworks)
-    throw InputError(
-        fmt::format("expected the table '{}' or '{}', got '{}'", kNcnn, kNcnnNetworks, table));
+  std::vector<std::string> tables = llm_tables();
+  const bool llm = std::find(tables.begin(), tables.end(), table) != tables.end();
+  if (!table.empty() && !llm && table != kNcnn && table != kNcnnNetworks)
+    throw InputError(fmt::format("expected the table '{}', '{}' or '{}', got '{}'", kNcnn,
+                                 kNcnnNetworks, fmt::join(tables, "', '"), table));
   ValidationReport report;
   report.area = "edge";
+  if ((llm || table.empty()) && has_table(dir / "llm_edge.csv", report)) {
+    const LlmChips chips(bundle);
+    const std::vector<LlmRow> rows = read_llm_rows(dir, chips, bundle, report);
+    for (const std::string& t : tables) {
+      if (table.empty() || table == t) judge_llm(rows, t, report);
+    }
+  }
+  if (llm) return report;
   const std::vector<EdgeRun> runs = read_edge_runs(dir, EdgeDevices(bundle), report);
   for (const char* law : kLaws) {
     const std::vector<EdgeRun> own = of_law(runs, law);
@@ -144,6 +156,13 @@ std::vector<std::pair<std::string, std::string>> fit_edge(const std::filesystem:
     law.recipe =
         fmt::format("data/edge/cnn_edge.csv, {} rows of {} processors, {}", rows, own.size(), date);
     files.emplace_back(fmt::format("edge/laws/{}.yaml", name), edge_law_text(law));
+  }
+  if (std::filesystem::exists(dir / "llm_edge.csv")) {
+    const LlmChips chips(bundle);
+    const std::vector<LlmRow> rows = read_llm_rows(dir, chips, bundle, report);
+    LlmLaws laws = fit_llm_laws(rows);
+    laws.recipe = fmt::format("data/edge/llm_edge.csv, {} rates, {}", rows.size(), date);
+    files.emplace_back("edge/llm.yaml", llm_laws_text(laws));
   }
   return files;
 }

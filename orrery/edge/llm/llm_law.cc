@@ -1,0 +1,187 @@
+#include "orrery/edge/llm/llm_law.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "orrery/base/error.h"
+#include "orrery/base/fields.h"
+
+namespace orrery {
+namespace {
+
+constexpr const char* kLawsPath = "edge/llm.yaml";
+
+// A rule makes one effect for each combination of its keys, such as "family+kernels".
+struct Rule {
+  std::string_view keys;
+  double deviation;
+};
+// The deviations were chosen with all rows in sight; values are fitted.
+constexpr Rule kWide[] = {{"vendor", 0.2},
+                          {"family", 0.15},
+                          {"backend", 0.3},
+                          {"runtime", 0.2},
+                          {"kernels", 0.2},
+                          {"vendor+kernels", 0.15},
+                          {"family+kernels", 0.1},
+                          {"backend+kernels", 0.15},
+                          {"family+backend", 0.15},
+                          {"vendor+runtime", 0.15},
+                          {"family+runtime", 0.15},
+                          {"mixture", 0.3},
+                          {"mixture+backend", 0.2},
+                          {"mixture+kernels", 0.2},
+                          {"chip+backend+kernels", 0.15},
+                          {"chip", 0.1},
+                          {"chip+backend+runtime", 0.25}};
+constexpr Rule kNarrow[] = {{"vendor", 0.2}, {"family", 0.2}, {"backend", 0.2}, {"runtime", 0.2}};
+constexpr Rule kStart[] = {{"vendor", 0.2},  {"family", 0.2},
+                           {"backend", 0.2}, {"runtime", 0.2},
+                           {"chip+backend+runtime", 0.25}};
+constexpr Rule kOfAttention[] = {{"vendor", 0.4},  {"family", 0.3}, {"backend", 0.6},
+                                 {"runtime", 0.4}, {"plain", 0.4},  {"width", 0.5},
+                                 {"width+backend", 0.3}};
+constexpr Rule kOfOverlap[] = {{"family", 0.3}, {"kernels", 0.3}, {"chip+kernels", 0.3}};
+constexpr Rule kOfHop[] = {{"vendor", 0.2}, {"family", 0.2}};
+
+// Of a term in a phase: the constant's mean, the rules, and by what their deviations are multiplied.
+struct TermRules {
+  double mean;
+  std::span<const Rule> rules;
+  double factor = 1;
+};
+
+TermRules rules_of(LlmPhase phase, LlmTerm term) {
+  const bool prefill = phase == LlmPhase::kPrefill;
+  switch (term) {
+    case LlmTerm::kProduct: return prefill ? TermRules{1, kWide, 2} : TermRules{0.5, kNarrow};
+    case LlmTerm::kAttention: return prefill ? TermRules{1.5, kOfAttention} : TermRules{0, {}};
+    case LlmTerm::kWeights: return prefill ? TermRules{-0.5, kNarrow, 2} : TermRules{-0.5, kWide, 4};
+    case LlmTerm::kCache: return prefill ? TermRules{0, {}} : TermRules{0, kNarrow, 3};
+    case LlmTerm::kStart: return TermRules{1.5, prefill ? std::span<const Rule>(kNarrow) : kStart};
+    case LlmTerm::kHop: return {0, kOfHop};
+    case LlmTerm::kOverlap: return prefill ? TermRules{0, kOfOverlap} : TermRules{0, {}};
+  }
+  return {0, {}};
+}
+
+// The value of a key; empty: there is no effect.
+std::string value_of(std::string_view key, const LlmSetting& s) {
+  if (key == "vendor") return std::string(s.chip->family->vendor);
+  if (key == "family") return std::string(s.chip->family->name);
+  if (key == "chip") return s.chip->id;
+  if (key == "backend") return s.backend;
+  if (key == "runtime") return s.runtime;
+  if (key == "kernels") return s.kernels;
+  if (key == "mixture") return s.mixture ? "yes" : "";
+  if (key == "plain") return s.plain_attention ? "yes" : "";
+  return "yes";  // width
+}
+
+// "family=ada kernels=k"; empty where a key has no value.
+std::string name_of(std::string_view keys, const LlmSetting& s) {
+  std::string name;
+  while (!keys.empty()) {
+    const auto plus = std::min(keys.find('+'), keys.size());
+    const std::string_view key = keys.substr(0, plus);
+    const std::string value = value_of(key, s);
+    if (value.empty()) return {};
+    name += fmt::format("{}{}={}", name.empty() ? "" : " ", key, value);
+    keys.remove_prefix(std::min(plus + 1, keys.size()));
+  }
+  return name;
+}
+
+}  // namespace
+
+std::vector<LlmEffect> llm_effects(LlmPhase phase, LlmTerm term, const LlmSetting& setting) {
+  constexpr double kConstant = 1, kUsualWidth = 128;
+  const TermRules of = rules_of(phase, term);
+  if (of.rules.empty()) return {};
+  std::vector<LlmEffect> effects = {
+      {fmt::format("{} constant", to_text(term)), 1, of.mean, kConstant}};
+  for (const Rule& rule : of.rules) {
+    const std::string name = name_of(rule.keys, setting);
+    if (name.empty()) continue;
+    const bool width = rule.keys.starts_with("width");
+    effects.push_back({fmt::format("{} {}", to_text(term), name),
+                       width ? std::log(setting.head_width / kUsualWidth) : 1, 0,
+                       rule.deviation * of.factor});
+  }
+  return effects;
+}
+
+LlmTimes LlmLaw::costs(const LlmSetting& setting) const {
+  LlmTimes costs{};
+  for (std::size_t t = 0; t < kLlmTerms; ++t) {
+    const auto of = llm_effects(phase, static_cast<LlmTerm>(t), setting);
+    if (of.empty()) continue;
+    double c = 0;
+    for (const LlmEffect& e : of) {
+      const auto found = effects.find(e.name);
+      c += e.times * (found == effects.end() ? e.mean : found->second);
+    }
+    costs[t] = std::exp(c);
+  }
+  return costs;
+}
+
+bool LlmLaw::knows(const LlmSetting& setting) const {
+  const LlmTerm main = phase == LlmPhase::kPrefill ? LlmTerm::kProduct : LlmTerm::kWeights;
+  const std::string begin =
+      fmt::format("{} {} ", to_text(main), name_of("chip+backend", setting));
+  const auto found = effects.lower_bound(begin);
+  return found != effects.end() && found->first.starts_with(begin);
+}
+
+LlmTimes llm_terms(const LlmTimes& costs, const LlmTimes& times) {
+  LlmTimes out{};
+  for (std::size_t t = 0; t < kLlmTerms; ++t) {
+    if (costs[t] > 0)
+      out[t] = times[t] * (costs[t] + (is_bounded(static_cast<LlmTerm>(t)) ? 1 : 0));
+  }
+  return out;
+}
+
+LlmLaws read_llm_laws(const Bundle& bundle) {
+  const auto file = bundle.find(kLawsPath);
+  if (!file) throw InputError(fmt::format("catalog/{}: no such file", kLawsPath));
+  LlmLaws laws;
+  Fields f;
+  f.add("recipe", laws.recipe, "what was fitted").required();
+  const auto declare = [](LlmLaw& law) {
+    return [&law](Fields& m) {
+      m.add("known", law.known, "deviation of a chip that was measured").range(1e-3, 2).required();
+      m.add("unknown", law.unknown, "of one that was not").range(1e-3, 2).required();
+      m.custom(
+          "effects", Field::Type::kGroup,
+          [&law](const Node& map) {
+            for (const std::string& key : map.keys()) law.effects[key] = map.at(key).as_double();
+          },
+          [] { return nlohmann::ordered_json(); }, "values");
+    };
+  };
+  f.group("prefill", declare(laws.prefill), "law of prompts");
+  f.group("decode", declare(laws.decode), "law of answers");
+  f.read(parse_yaml(file->content, file->name));
+  return laws;
+}
+
+std::string llm_laws_text(const LlmLaws& laws) {
+  std::string text = fmt::format(
+      "# Made by `orrery fit edge`: do not edit. Effects on the costs of terms "
+      "(orrery/edge/llm/llm_law.h).\nrecipe: \"{}\"\n",
+      laws.recipe);
+  for (const LlmLaw* law : {&laws.prefill, &laws.decode}) {
+    text += fmt::format("{}:\n  known: {:.4f}\n  unknown: {:.4f}\n  effects:\n",
+                        law == &laws.prefill ? "prefill" : "decode", law->known, law->unknown);
+    for (const auto& [name, value] : law->effects)
+      text += fmt::format("    \"{}\": {:.4f}\n", name, value);
+  }
+  return text;
+}
+
+}  // namespace orrery

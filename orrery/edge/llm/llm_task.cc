@@ -1,0 +1,62 @@
+#include "orrery/edge/llm/llm_task.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace orrery {
+namespace {
+
+constexpr Seconds kEachStart(1e-6);
+
+double& at(LlmTimes& times, LlmTerm term) { return times[static_cast<std::size_t>(term)]; }
+
+double hop(const LlmFile& file, int devices, double tokens) {
+  const Seconds each = kHopWait + file.hidden_row() * tokens / kHopLink;
+  return each.value() * (devices - 1);
+}
+
+}  // namespace
+
+std::string_view to_text(LlmTerm term) {
+  constexpr std::array<std::string_view, kLlmTerms> kNames = {
+      "product", "attention", "weights", "cache", "start", "hop", "overlap"};
+  return kNames[static_cast<std::size_t>(term)];
+}
+
+LlmTimes decode_times(const LlmFile& file, const LlmChip& chip, int devices, double context) {
+  LlmTimes t{};
+  at(t, LlmTerm::kProduct) = ((file.body_flops() + file.head_flops()) / chip.matrix).value();
+  at(t, LlmTerm::kAttention) = (file.attention_flops(context, 1) / chip.matrix).value();
+  at(t, LlmTerm::kWeights) = (file.read(1) / chip.bandwidth).value();
+  at(t, LlmTerm::kCache) = (file.cache_read(context) / chip.bandwidth).value();
+  at(t, LlmTerm::kStart) = file.kernels() * kEachStart.value();
+  at(t, LlmTerm::kHop) = hop(file, devices, 1);
+  return t;
+}
+
+LlmTimes prefill_times(const LlmFile& file, const LlmChip& chip, int devices,
+                       const LlmPrompt& prompt) {
+  const double first = std::min(prompt.tokens, prompt.ubatch);
+  const double full = std::floor(prompt.tokens / prompt.ubatch);
+  const double rest = prompt.tokens - full * prompt.ubatch;
+  const double passes = full + (rest > 0 ? 1 : 0);
+  // Of the time on one device.
+  const double part = (prompt.tokens + (devices - 1) * first) / (devices * prompt.tokens);
+  const Flops products = file.body_flops() * prompt.tokens + file.head_flops();
+  const Bytes weights =
+      file.read(prompt.ubatch) * full + (rest > 0 ? file.read(rest) : Bytes(0));
+  LlmTimes t{};
+  const double product = (products / chip.matrix).value();
+  at(t, LlmTerm::kProduct) = product * part;
+  at(t, LlmTerm::kOverlap) = product * (1 - part);
+  at(t, LlmTerm::kAttention) =
+      (file.attention_flops(prompt.depth, prompt.tokens) / chip.matrix).value() * part;
+  at(t, LlmTerm::kWeights) = (weights / chip.bandwidth).value() * part;
+  at(t, LlmTerm::kCache) =
+      (file.cache_read(prompt.depth + prompt.tokens / 2) / chip.bandwidth).value() * passes * part;
+  at(t, LlmTerm::kStart) = file.kernels() * kEachStart.value() * passes * part;
+  at(t, LlmTerm::kHop) = hop(file, devices, first) * (passes + devices - 1) / devices;
+  return t;
+}
+
+}  // namespace orrery

@@ -1,0 +1,151 @@
+#include "orrery/edge/llm/llm_work.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "orrery/base/error.h"
+
+namespace orrery {
+namespace {
+
+constexpr double kHalf = 2, kFloat = 4;  // bytes
+// Kernels of llama.cpp's graph of a layer: of attention (norm, three products, two rotations, two
+// writes of the cache, attention, the output's product, the residual sum), of linear attention, of
+// a dense MLP (norm, two or three products, activation, sum), and what experts add (router, choice,
+// weights, sum of the chosen). Before and after the layers: the table, a norm, the LM head.
+constexpr double kAttentionKernels = 11, kLinearKernels = 16, kMlpKernels = 6, kExpertKernels = 8,
+                 kOuterKernels = 3;
+
+// The sum over i = 1..tokens of min(depth + i, window).
+double pairs(double depth, double tokens, int window) {
+  const auto growing = [](double from, double count) {
+    return count * from + count * (count + 1) / 2;
+  };
+  if (window == 0) return growing(depth, tokens);
+  const double grows = std::clamp(window - depth, 0.0, tokens);
+  return growing(depth, grows) + (tokens - grows) * window;
+}
+
+struct MixerWork {
+  double flops = 0;  // of a query with one key
+  int window = 0;
+  double kernels = 0;
+  double width = 128;
+};
+
+MixerWork work_of(const Mixer& mixer) {
+  if (const auto* a = std::get_if<SoftmaxAttention>(&mixer))
+    return {2.0 * a->heads * (a->head_dim + a->value_dim), a->window, kAttentionKernels,
+            double(a->head_dim)};
+  if (const auto* a = std::get_if<LatentAttention>(&mixer))
+    return {2.0 * a->heads * (2.0 * a->kv_lora_rank + a->qk_rope_dim), 0, kAttentionKernels + 4,
+            double(a->kv_lora_rank)};
+  if (const auto* a = std::get_if<CompressedAttention>(&mixer))
+    return {4.0 * a->heads * a->head_dim / std::max(1, a->compress), 0, kAttentionKernels + 8,
+            double(a->head_dim)};
+  if (std::holds_alternative<NoMixer>(mixer)) return {};
+  return {0, 0, kLinearKernels, 0};
+}
+
+}  // namespace
+
+LlmFile::LlmFile(const Architecture& model, const GgufFormat& format)
+    : model_(model.id),
+      format_(&format),
+      kernels_(kOuterKernels),
+      layers_(model.layers.size()),
+      max_context_(model.max_context) {
+  using Role = GgufMatrices::Role;
+  const auto matrices = gguf_matrices(model, format);
+  size_ = gguf_bytes(matrices);
+  for (const GgufMatrices& m : matrices) {
+    if (m.role == Role::kExperts) {
+      experts_.push_back({Bytes(m.bytes()), m.active});
+    } else if (m.role != Role::kEmbedding) {
+      always_ += Bytes(m.bytes());
+    }
+    const Flops flops(2 * m.elements * m.active);
+    if (m.role == Role::kOutput) head_flops_ += flops;
+    if (m.role == Role::kLayer || m.role == Role::kExperts) body_flops_ += flops;
+  }
+  for (int i = 0; i < model.layers.size(); ++i) {
+    const LayerSpec& spec = model.layers.at(i);
+    const MixerWork work = work_of(spec.mixer);
+    kernels_ += work.kernels;
+    state_ += Bytes(kFloat * double(state_elements(spec.mixer)));
+    if (work.flops > 0)
+      attention_.push_back(
+          {Bytes(kHalf * double(kv_elements_per_token(spec.mixer))), work.flops, work.window, work.width,
+           1});
+    if (!std::holds_alternative<NoMlp>(spec.mlp)) kernels_ += kMlpKernels;
+    if (std::holds_alternative<MoeMlp>(spec.mlp)) kernels_ += kExpertKernels;
+  }
+  std::vector<Attention> merged;
+  for (const Attention& a : attention_) {
+    const auto same = std::find_if(merged.begin(), merged.end(), [&](const Attention& m) {
+      return m.cached == a.cached && m.flops == a.flops && m.window == a.window && m.width == a.width;
+    });
+    if (same == merged.end()) {
+      merged.push_back(a);
+    } else {
+      same->layers += 1;
+    }
+  }
+  attention_ = std::move(merged);
+  hidden_row_ = Bytes(kFloat * model.hidden);
+  buffered_row_ = Bytes(kFloat * (double(model.vocab) + model.hidden));
+}
+
+LlmFile LlmFile::of_size(Bytes file) const {
+  constexpr double kLargest = 4;
+  const double factor = file / size_;
+  if (!(factor >= 1 / kLargest) || factor > kLargest)
+    throw InputError(
+        fmt::format("a file of {:.2f} GB is not {} in {}, which takes {:.2f} GB",
+                    file.value() / 1e9, model_, format_->name, size_.value() / 1e9));
+  LlmFile out = *this;
+  out.size_ = file;
+  out.always_ *= factor;
+  for (Experts& e : out.experts_) e.bytes *= factor;
+  return out;
+}
+
+Bytes LlmFile::read(double tokens) const {
+  Bytes sum = always_;
+  for (const Experts& e : experts_) sum += e.bytes * (1 - std::pow(1 - e.active, tokens));
+  return sum;
+}
+
+Flops LlmFile::attention_flops(double depth, double tokens) const {
+  double sum = 0;
+  for (const Attention& a : attention_) sum += a.layers * a.flops * pairs(depth, tokens, a.window);
+  return Flops(sum);
+}
+
+double LlmFile::head_width() const {
+  constexpr double kLong = 32768, kUsual = 128;
+  double sum = 0, weighted = 0;
+  for (const Attention& a : attention_) {
+    const double flops = a.layers * a.flops * (a.window > 0 ? a.window : kLong);
+    sum += flops, weighted += flops * a.width;
+  }
+  return sum > 0 ? weighted / sum : kUsual;
+}
+
+Bytes LlmFile::cache_read(double depth) const {
+  Bytes sum = state_ * 2;  // read and written
+  for (const Attention& a : attention_)
+    sum += a.cached * a.layers * (a.window > 0 ? std::min<double>(depth, a.window) : depth);
+  return sum;
+}
+
+Bytes LlmFile::cache(double tokens, double ubatch) const {
+  Bytes sum = state_;
+  for (const Attention& a : attention_)
+    sum += a.cached * a.layers * (a.window > 0 ? std::min(tokens, a.window + ubatch) : tokens);
+  return sum;
+}
+
+}  // namespace orrery

@@ -1,0 +1,81 @@
+// What an LLM asks of a device for prompt and answer, as llama.cpp computes it: bytes of weights,
+// bytes of the cache, multiply-adds, kernels started. Nothing here knows about time.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "orrery/base/units.h"
+#include "orrery/edge/llm/gguf.h"
+#include "orrery/model/architecture/architecture.h"
+
+namespace orrery {
+
+// A model in the file of a format.
+class LlmFile {
+ public:
+  // InputError: no decoder.
+  LlmFile(const Architecture& model, const GgufFormat& format);
+  // The same for a file of that size, such as one of a publisher's own mixture: all bytes are
+  // scaled. InputError: a size below a quarter or above four times the format's.
+  LlmFile of_size(Bytes file) const;
+
+  const std::string& model() const { return model_; }
+  const GgufFormat& format() const { return *format_; }
+  Bytes size() const { return size_; }
+  int layers() const { return layers_; }
+  int max_context() const { return max_context_; }
+  bool mixture() const { return !experts_.empty(); }
+
+  // The weights that a pass over `tokens` tokens reads: all that are multiplied, of the routed
+  // experts those that some token is expected to choose, choices being independent and even.
+  Bytes read(double tokens) const;
+  // Of a token: multiply-adds with weights, counted as two; those of the LM head.
+  Flops body_flops() const { return body_flops_; }
+  Flops head_flops() const { return head_flops_; }
+
+  // Of the tokens (`depth`, `depth` + `tokens`], each of which sees those before it and itself, a
+  // window at most:
+  Flops attention_flops(double depth, double tokens) const;
+  // The width of a head, weighted by its part of attention at long contexts.
+  double head_width() const;
+  // The cache that one token after `depth` others reads: keys and values in 16 bits, and the state
+  // of linear attention.
+  Bytes cache_read(double depth) const;
+  // The cache of a context. Layers with a window keep it and a pass of `ubatch` tokens.
+  Bytes cache(double tokens, double ubatch) const;
+
+  // Kernels that a pass starts.
+  double kernels() const { return kernels_; }
+  // What a token takes in the compute buffers: a row of logits, and one of activations, in fp32.
+  Bytes buffered_row() const { return buffered_row_; }
+  // What travels between devices for a token.
+  Bytes hidden_row() const { return hidden_row_; }
+
+ private:
+  struct Attention {
+    Bytes cached;      // of a token
+    double flops = 0;  // of a query with one key
+    int window = 0;    // 0: the whole context
+    double width = 128;  // of a head
+    double layers = 0;
+  };
+  struct Experts {
+    Bytes bytes;
+    double active = 1;  // part of them that a token passes through
+  };
+  std::string model_;
+  const GgufFormat* format_ = nullptr;
+  Bytes size_, always_;
+  std::vector<Experts> experts_;
+  std::vector<Attention> attention_;
+  Flops body_flops_, head_flops_;
+  Bytes state_;
+  double kernels_ = 0;
+  int layers_ = 0, max_context_ = 0;
+  Bytes buffered_row_, hidden_row_;
+};
+
+}  // namespace orrery

@@ -1,0 +1,144 @@
+#include "orrery/validate/edge/judge_llm.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+
+#include "orrery/base/random.h"
+#include "orrery/validate/edge/llm_law_fit.h"
+
+namespace orrery {
+namespace {
+
+constexpr const char* kPair = "llm";
+constexpr const char* kDevice = "llm, device left out";
+constexpr const char* kModel = "llm, model left out";
+constexpr const char* kRoofline = "llm, roofline";
+constexpr unsigned kFolds = 10;
+
+unsigned fold_of(const LlmRow& row, std::string_view table) {
+  const std::string& key = table == kPair     ? row.group
+                           : table == kDevice ? row.setting.chip->id
+                                              : row.model;
+  return static_cast<unsigned>(hash_text(key) % kFolds);
+}
+
+LlmPhase phase_of(const LlmRow& row) {
+  return row.prefill ? LlmPhase::kPrefill : LlmPhase::kDecode;
+}
+
+struct Judged {
+  const LlmRow* row = nullptr;
+  double predicted = 0;
+  unsigned fold = 0;
+  bool known = false;
+  double logarithm() const { return std::log(predicted / row->measured); }
+};
+
+// Every row that fits into memory, by the law of the other folds.
+std::vector<Judged> judged_rows(const std::vector<LlmRow>& rows, std::string_view table,
+                                LlmPhase phase) {
+  std::vector<Judged> out;
+  for (unsigned fold = 0; fold < kFolds; ++fold) {
+    const auto left_out = [&](const LlmRow& r) { return fold_of(r, table) == fold; };
+    const LlmLaw law =
+        fit_llm_law(rows, phase, [&](const LlmRow& r) { return !left_out(r); });
+    for (const LlmRow& r : rows) {
+      if (phase_of(r) == phase && left_out(r) && r.fit.fits())
+        out.push_back({&r, llm_rate(law, r), fold, law.knows(r.setting)});
+    }
+  }
+  return out;
+}
+
+// The deviation of rows outside of `fold`.
+double deviation(const std::vector<Judged>& all, unsigned fold, bool known) {
+  std::vector<double> logarithms;
+  for (const Judged& j : all) {
+    if (j.fold != fold && j.known == known) logarithms.push_back(j.logarithm());
+  }
+  return llm_deviation(std::move(logarithms));
+}
+
+// The rate at the data sheet's peaks.
+double roofline(const LlmRow& row) {
+  double rate = 0;
+  for (const LlmTimes& t : row.cases) {
+    const auto of = [&](LlmTerm term) { return t[static_cast<std::size_t>(term)]; };
+    rate += 1 / std::max(of(LlmTerm::kProduct) + of(LlmTerm::kAttention),
+                         of(LlmTerm::kWeights) + of(LlmTerm::kCache));
+  }
+  return rate / double(row.cases.size());
+}
+
+void add_row(const LlmRow& row, const char* table, const Estimate<double>& rate,
+             ValidationReport& report) {
+  ValidationRow v;
+  v.by = {{"table", table},
+          {"metric", row.prefill ? "prefill" : "decode"},
+          {"system", row.setting.chip->id},
+          {"framework", row.setting.runtime},
+          {"vendor", std::string(row.setting.chip->family->vendor)},
+          {"kind", row.setting.backend}};
+  if (std::string_view(table) == kRoofline) v.by["predictor"] = "roofline";
+  v.row = row.name, v.measured = row.measured, v.predicted = rate.value;
+  const auto at = [&](double p) { return rate.quantile(p); };
+  v.low50 = at(0.25), v.high50 = at(0.75), v.low90 = at(0.05), v.high90 = at(0.95);
+  v.origin = rate.origin, v.what = row.what, v.source = row.source;
+  report.rows.push_back(std::move(v));
+}
+
+}  // namespace
+
+std::vector<std::string> llm_tables() { return {kPair, kDevice, kModel, kRoofline}; }
+
+void judge_llm(const std::vector<LlmRow>& rows, std::string_view table, ValidationReport& report) {
+  for (const LlmRow& r : rows) {
+    if (!r.fit.fits() && table == kPair && !r.prefill)
+      report.refused.push_back(
+          {r.name,
+           fmt::format("{} needs {:.1f} of {:.1f} GiB; {:g} tokens/s were measured", r.what,
+                       r.fit.needed().value() / gibibytes(1).value(),
+                       r.fit.limit.value() / gibibytes(1).value(), r.measured),
+           1});
+  }
+  if (table == kRoofline) {
+    for (const LlmRow& r : rows) {
+      if (r.fit.fits())
+        add_row(r, kRoofline, {roofline(r), 0, 0, Origin::kAnalytical}, report);
+    }
+    return;
+  }
+  const char* name = table == kPair ? kPair : table == kDevice ? kDevice : kModel;
+  for (const LlmPhase phase : {LlmPhase::kPrefill, LlmPhase::kDecode}) {
+    const std::vector<Judged> all = judged_rows(rows, table, phase);
+    std::array<std::array<double, 2>, kFolds> deviations{};
+    for (unsigned f = 0; f < kFolds; ++f) {
+      for (const bool known : {false, true}) deviations[f][known] = deviation(all, f, known);
+    }
+    for (const Judged& j : all)
+      add_row(*j.row, name,
+              {j.predicted, 0, deviations[j.fold][j.known],
+               j.known ? Origin::kFitted : Origin::kTransferred, Tails::kHeavy},
+              report);
+  }
+}
+
+LlmLaws fit_llm_laws(const std::vector<LlmRow>& rows) {
+  LlmLaws laws;
+  for (LlmLaw* law : {&laws.prefill, &laws.decode}) {
+    const LlmPhase phase = law->phase;
+    std::vector<double> known, unknown;
+    for (const Judged& j : judged_rows(rows, kPair, phase)) {
+      if (j.known) known.push_back(j.logarithm());
+    }
+    for (const Judged& j : judged_rows(rows, kDevice, phase)) unknown.push_back(j.logarithm());
+    *law = fit_llm_law(rows, phase, [](const LlmRow&) { return true; });
+    law->known = llm_deviation(std::move(known));
+    law->unknown = std::max(law->known, llm_deviation(std::move(unknown)));
+  }
+  return laws;
+}
+
+}  // namespace orrery
