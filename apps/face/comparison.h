@@ -1,4 +1,4 @@
-// What was measured on a real service or training job, and the prediction of the same run.
+// Measured figures of a real service or training job, and the prediction of the same run.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ struct ComparedRun {
   Comparison comparison;
 };
 
-// The runs of a result file, or one of them (1 is the first; 0: all), each compared with the service
-// that `document` describes.
+// The runs of a result file, or one of them (1 is the first; 0: all), each compared with the
+// service that `document` describes.
 std::vector<ComparedRun> compare_service(const std::string& file, std::size_t run,
                                          const Node& document, const Bundle& bundle);
 

@@ -1,4 +1,4 @@
-// What Python says of the keys of a verb: a docstring, and facts for signatures and stubs.
+// The keys of a verb for Python: a docstring, and facts for signatures and stubs.
 #pragma once
 
 #include <pybind11/pybind11.h>

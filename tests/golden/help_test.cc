@@ -1,4 +1,4 @@
-// What the program says of itself: helps, completions, manual, doctor, and what to try.
+// Does the program explain itself: by helps, completions, manual, doctor, and things to try?
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -18,7 +18,7 @@ struct Footer {
 };
 Footer footer_of(const CLI::App& app);
 
-// What `orrery` alone prints: five things to try.
+// Five things to try, which `orrery` alone prints.
 std::string things_to_try();
 
 }  // namespace orrery::cli

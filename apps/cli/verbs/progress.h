@@ -11,7 +11,7 @@
 
 namespace orrery::cli {
 
-// What is printed meanwhile is kept back until the line is gone, which it is after the destructor.
+// Output to standard output is kept back until the line is gone, which it is after the destructor.
 class Progress {
  public:
   // Does nothing until begin().
