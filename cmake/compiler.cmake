@@ -24,7 +24,9 @@ endif()
 add_library(orrery_options INTERFACE)
 target_include_directories(orrery_options INTERFACE ${PROJECT_SOURCE_DIR})
 set(cxx_options -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.
-    -ffp-contract=off)  # the same numbers on machines with and without fused multiply-add
+    -ffp-contract=off  # the same numbers on machines with and without fused multiply-add
+    # The Python module is linked from the objects that the program is linked from.
+    -fPIC -fvisibility=hidden -fvisibility-inlines-hidden)
 set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=undefined)
 if(ORRERY_FUZZ)
   # clang warns about more than g++, also inside libstdc++. Only warnings of g++ are errors.

@@ -1,3 +1,13 @@
+# Program library_example: examples/library, which packages.md shows.
+if(NOT ORRERY_SANITIZE)
+  add_executable(library_example examples/library/estimate.cc)
+  target_link_libraries(library_example PRIVATE ${all_room_targets})
+  add_dependencies(all_tests library_example)
+  add_test(NAME library_example COMMAND library_example)
+  set_tests_properties(library_example PROPERTIES PASS_REGULAR_EXPRESSION
+    "batch 1: TPOT [0-9.]+ ms, 90 % from [0-9.]+ to [0-9.]+ ms\nbatch 16: TPOT")
+endif()
+
 # Library docs_examples: the C++ of the pages in docs/, compiled as printed. Every block that begins with ```cpp and an
 # #include is a source of its own.
 set(docs_sources)

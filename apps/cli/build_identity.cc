@@ -29,8 +29,19 @@ std::string id_of_notes(const char* at, std::size_t size) {
   return "";
 }
 
-// The first object is the program itself.
+// Whether the object holds the code of this file: it is the program, or the module of Python.
+bool is_own(const dl_phdr_info& info) {
+  const auto here = reinterpret_cast<ElfW(Addr)>(&id_of_notes);
+  for (int i = 0; i < info.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& part = info.dlpi_phdr[i];
+    const ElfW(Addr) begin = info.dlpi_addr + part.p_vaddr;
+    if (part.p_type == PT_LOAD && here >= begin && here < begin + part.p_memsz) return true;
+  }
+  return false;
+}
+
 int look(dl_phdr_info* info, std::size_t, void* out) {
+  if (!is_own(*info)) return 0;
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     const ElfW(Phdr)& part = info->dlpi_phdr[i];
     if (part.p_type != PT_NOTE) continue;

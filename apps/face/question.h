@@ -1,9 +1,9 @@
 // The question of a verb, given key by key, as the document of a scenario.
 //
-// What a face was given is collected as a document of the same shape as a scenario file, so that
-// flags, keyword arguments, forms and files go through one reader and one set of checks
-// (scenario_sweep.h). A key takes lists and ranges ("1,2,4", "1-64*2"); the reader makes a sweep of
-// them.
+// The values that a face was given are collected as a document of the same shape as a scenario
+// file, so that flags, keyword arguments, forms and files go through one reader and one set of
+// checks (scenario_sweep.h). A key takes lists and ranges ("1,2,4", "1-64*2"); the reader makes a
+// sweep of them.
 #pragma once
 
 #include <string>
@@ -34,9 +34,9 @@ struct Question {
   bool train = false;                    // of `plan`: a training run in the place of a service
 
   // Gives keys by name. A name is that of a key of the verb, with '-' or '_', the dotted path of a
-  // key of a scenario, a group of a scenario with a map, or one of `set` and `sweep` (maps of dotted
-  // keys), `slo`, `goodput`, `recipe` and `train`. Null is as not given. InputError: another name,
-  // with the nearest.
+  // key of a scenario, a group of a scenario with a map, or one of `set` and `sweep` (maps of
+  // dotted keys), `slo`, `goodput`, `recipe` and `train`. Null is as not given. InputError: another
+  // name, with the nearest.
   void give(const Node& map);
 
   // Lays what was given over `document`: limits, then assignments, keys and sweeps. A value that is

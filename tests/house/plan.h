@@ -36,7 +36,7 @@ struct Include {
 std::vector<Include> quoted_includes(std::string_view source);
 
 // The faults of one file's includes as "path:line: why". `path` is relative to the root, with '/'.
-//  - A quoted include is written from the root: "orrery/<room>/x.h", or "apps/..." below apps/.
+//  - A quoted include is written from the root: "orrery/<room>/x.h", or "apps/..." in a face.
 //  - A file of a room includes files of that room and of rooms on lower floors.
 //  - Inside a room it includes files of its own inner room and of inner rooms on lower floors.
 //  - Of another room, the library and the faces include headers of its front only. Tests,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "apps/cli/flags/examples.h"
 #include "orrery/base/error.h"
 
 namespace orrery::cli {
@@ -80,7 +81,21 @@ std::string wrapped(std::string_view text, std::size_t columns, std::string_view
 }
 
 std::string HelpFormatter::make_description(const CLI::App* app) const {
-  return wrapped(app->get_description(), kHelpColumns, "") + "\n";
+  std::string out = wrapped(app->get_description(), kHelpColumns, "") + "\n";
+  const std::vector<std::string> examples = footer_of(*app).examples;
+  if (examples.empty()) return out;
+  out += "Examples:\n";
+  for (std::size_t i = 0; i < std::min(kFirstExamples, examples.size()); ++i) out += examples[i];
+  return out + "\n";
+}
+
+std::string HelpFormatter::make_footer(const CLI::App* app) const {
+  const Footer footer = footer_of(*app);
+  std::string out;
+  for (std::size_t i = kFirstExamples; i < footer.examples.size(); ++i)
+    out += (out.empty() ? "\nMore examples:\n" : "") + footer.examples[i];
+  if (!footer.rest.empty()) out += "\n" + footer.rest;
+  return out;
 }
 
 std::string HelpFormatter::make_usage(const CLI::App* app, std::string name) const {

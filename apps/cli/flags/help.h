@@ -18,10 +18,12 @@ inline constexpr std::string_view kDefinitions =
     "Exit codes: 2 bad input, 3 does not fit, 4 no data for the combination,\n"
     "1 internal error.";
 
-// Prints one name per line, with its text to the right or below it, in at most 80 columns.
+// Opens with two examples, then prints one name per line, with its text to the right or below it,
+// in at most 80 columns.
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_description(const CLI::App* app) const override;
+  std::string make_footer(const CLI::App* app) const override;
   std::string make_usage(const CLI::App* app, std::string name) const override;
   std::string make_group(std::string group, bool is_positional,
                          std::vector<const CLI::Option*> options) const override;

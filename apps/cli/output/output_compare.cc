@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "apps/cli/output/output.h"
 
 namespace orrery::cli {
@@ -19,19 +17,6 @@ std::string figures_table(const std::vector<ComparedFigure>& figures) {
     all_within &= f.within();
   }
   return all_within ? out : out + "* the measurement lies outside the interval\n";
-}
-
-nlohmann::ordered_json figures_json(const std::vector<ComparedFigure>& figures) {
-  nlohmann::ordered_json j = nlohmann::ordered_json::object();
-  for (const ComparedFigure& f : figures) {
-    j[f.name] = {{"unit", f.predicted.unit},
-                 {"measured", f.measured},
-                 {"predicted", f.predicted.value},
-                 {"interval90", {f.predicted.low90, f.predicted.high90}},
-                 {"difference_percent", f.difference()},
-                 {"within", f.within()}};
-  }
-  return j;
 }
 
 }  // namespace orrery::cli

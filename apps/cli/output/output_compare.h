@@ -1,7 +1,6 @@
 // Renders measured figures and their predictions.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -12,8 +11,5 @@ namespace orrery::cli {
 // A table with one line for each figure, of at most 80 columns: measured, predicted, difference,
 // interval.
 std::string figures_table(const std::vector<ComparedFigure>& figures);
-
-// A JSON object with the figures by name.
-nlohmann::ordered_json figures_json(const std::vector<ComparedFigure>& figures);
 
 }  // namespace orrery::cli

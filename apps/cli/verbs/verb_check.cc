@@ -97,7 +97,7 @@ void add_schema(CLI::App& program, Context&) {
   CLI::App* app = program.add_subcommand(
       "schema", "Prints every key of scenario files, as JSON Schema or as tables.");
   app->footer(
-      "Example:\n"
+      "Examples:\n"
       "  orrery schema > scenario.schema.json\n"
       "  orrery schema -o md");
   const auto output = std::make_shared<std::string>("json");
@@ -115,9 +115,9 @@ void add_diff(CLI::App& program, Context&) {
       "diff",
       "Compares two answers: the keys and metrics that changed, and the kernels that caused it.");
   app->footer(
-      "Example:\n"
+      "Examples:\n"
       "  orrery run a.yaml -o json > a.json; orrery run b.yaml -o json > b.json\n"
-      "  orrery diff a.json b.json");
+      "  orrery diff a.json b.json --terms 20");
   struct Verb {
     std::string before, after, output = "table";
     std::size_t terms = 8;

@@ -4,16 +4,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "apps/cli/flags/flags.h"
 #include "apps/cli/flags/help.h"
 #include "apps/cli/output/output_compare.h"
 #include "apps/cli/verbs/verbs.h"
+#include "apps/face/comparison.h"
 #include "orrery/base/error.h"
-#include "orrery/scenario/measured/service_comparison.h"
 #include "orrery/scenario/measured/training_log.h"
-#include "orrery/scenario/runner/runner.h"
 
 namespace orrery::cli {
 namespace {
@@ -24,41 +22,6 @@ struct Verb {
   std::string file, output = "table";
   std::size_t run = 0;  // 1 is the first; 0: all
 };
-
-// The simulation of the load of one run.
-Answer simulated(const Node& document, const ServiceResult& measured, Runner& runner,
-                 bool intervals) {
-  ScenarioSweep sweep = read_scenario(document);
-  for (Scenario& scenario : sweep.points) {
-    ServiceQuestion& service = scenario.ask<ServiceQuestion>();
-    if (service.max_concurrency == 0) service.max_concurrency = measured.max_concurrency;
-    service.rate = 1;
-  }
-  RunOptions options;
-  options.load = &measured.load;
-  options.intervals = intervals;
-  return runner.run(sweep, options);
-}
-
-Comparison compared(const Node& document, const ServiceResult& measured, Runner& runner) {
-  const Answer answer = simulated(document, measured, runner, true);
-  const Point& point = answer.points.at(0);
-  if (!point.feasibility.fits) throw Infeasible(point.feasibility.reason);
-  return compare(measured, point, answer.resolved,
-                 [&](const std::string& key, const std::string& value) {
-                   Node changed = document;
-                   set_path(changed, key, scalar_node(value, key));
-                   return simulated(changed, measured, runner, false).points.at(0);
-                 });
-}
-
-nlohmann::ordered_json json_of(const ServiceResult& measured, const Comparison& c) {
-  return {{"tool", measured.tool},
-          {"run", measured.about},
-          {"exact_load", measured.detail == LoadDetail::kRequests},
-          {"figures", figures_json(c.figures)},
-          {"causes", c.causes}};
-}
 
 void print_table(const ServiceResult& measured, const Comparison& c) {
   fmt::print("{}", figures_table(c.figures));
@@ -74,27 +37,16 @@ void print_table(const ServiceResult& measured, const Comparison& c) {
 }
 
 void compare_service(const Verb& verb, const Context& context) {
-  std::vector<ServiceResult> runs = read_service_results(verb.file);
-  if (verb.run > runs.size())
-    throw InputError(fmt::format("--run {}: {} has {} run{}", verb.run, verb.file, runs.size(),
-                                 runs.size() == 1 ? "" : "s"));
-  const std::size_t first = verb.run > 0 ? verb.run - 1 : 0;
-  const std::size_t end = verb.run > 0 ? verb.run : runs.size();
   const Node document = verb.flags.question().document(context.bundle());
-  Runner runner(context.bundle());
-  nlohmann::ordered_json all = nlohmann::ordered_json::array();
-  for (std::size_t i = first; i < end; ++i) {
-    const Comparison c = compared(document, runs[i], runner);
-    if (verb.output == "json") {
-      all.push_back(json_of(runs[i], c));
-      continue;
-    }
-    if (runs.size() > 1)
-      fmt::print("{}run {} of {}: {}\n", i > first ? "\n" : "", i + 1, runs.size(), runs[i].about);
-    print_table(runs[i], c);
+  const std::vector<face::ComparedRun> runs =
+      face::compare_service(verb.file, verb.run, document, context.bundle());
+  if (verb.output == "json") return fmt::print("{}", face::json_text(runs));
+  for (const face::ComparedRun& run : runs) {
+    if (run.of > 1)
+      fmt::print("{}run {} of {}: {}\n", &run == &runs.front() ? "" : "\n", run.number, run.of,
+                 run.measured.about);
+    print_table(run.measured, run.comparison);
   }
-  if (verb.output == "json")
-    fmt::print("{}\n", all.size() == 1 ? all.front().dump(1) : all.dump(1));
 }
 
 void add_service(CLI::App& compare, Context& context) {
@@ -106,8 +58,9 @@ void add_service(CLI::App& compare, Context& context) {
       "(every request is simulated as it was sent) or --append-result (several runs);\n"
       "by sglang.bench_serving (a line a run); by AIPerf (profile_export.jsonl or\n"
       "profile_export_aiperf.json); or by GuideLLM (benchmarks.json).\n"
-      "Example:\n"
-      "  orrery compare service result.json --model llama-3-8b --gpu h100-sxm --tp 1");
+      "Examples:\n"
+      "  orrery compare service result.json --model llama-3-8b --gpu h100-sxm --tp 1\n"
+      "  orrery compare service runs.jsonl -m llama-3-8b -g h100-sxm --run 2 -o json");
   auto verb = std::make_shared<Verb>(*app);
   app->add_option("RESULT", verb->file, "the result file of a load generator (formats: below)")
       ->required();

@@ -3,97 +3,22 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "apps/cli/output/output.h"
 #include "apps/cli/verbs/verbs.h"
-#include "orrery/base/csv.h"
-#include "orrery/base/error.h"
+#include "apps/face/edge_question.h"
 #include "orrery/edge/fusion/fuse.h"
-#include "orrery/edge/graph/edge_models.h"
-#include "orrery/edge/predict/edge_answer.h"
 
 namespace orrery::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using face::EdgeLine, face::shape_text, face::window_text;
 
-struct EdgeOptions {
-  std::vector<std::string> networks, devices;
-  EdgeProcessor processor;
-  bool slow = false, explain = false;
-  std::string precision = "float", runtime = "ncnn", measured, output = "table";
-  OnnxOptions onnx;
+struct EdgeOptions : face::EdgeQuestion {
+  bool explain = false;
+  std::string output = "table";
 };
-
-EdgePrecision precision_of(const std::string& name) {
-  return name == "int8" ? EdgePrecision::kInt8 : EdgePrecision::kFloat;
-}
-
-// A file where there is one of that name, otherwise a bundled network.
-EdgeGraph network_of(const std::string& name, const EdgeOptions& o, const Bundle& bundle) {
-  const std::filesystem::path path(name);
-  const bool file = path.has_extension() || std::filesystem::exists(path);
-  return file ? read_edge_graph(path, o.onnx) : edge_model(bundle, name);
-}
-
-// A table with the columns network, latency_ms and, where it has one, precision.
-std::vector<TimedNetwork> read_timed(const EdgeOptions& o, const Bundle& bundle) {
-  std::vector<TimedNetwork> timed;
-  if (o.measured.empty()) return timed;
-  CsvReader csv{std::filesystem::path(o.measured)};
-  const int network = csv.column("network"), latency = csv.column("latency_ms");
-  const auto precision = csv.find("precision");
-  while (csv.next()) {
-    const Seconds time = milliseconds(csv.number(latency));
-    if (time <= Seconds(0)) csv.fail(latency, "expected a positive time");
-    const std::string format = precision ? std::string(csv.text(*precision)) : "float";
-    if (format != "float" && format != "int8") csv.fail(*precision, "expected float or int8");
-    timed.push_back(
-        {network_of(std::string(csv.text(network)), o, bundle), precision_of(format), time});
-  }
-  return timed;
-}
-
-std::string window_text(const EdgeKernel& k) {
-  if (k.kernel == EdgeWindow{}) return "";
-  return fmt::format("{}x{}{}", k.kernel.h, k.kernel.w,
-                     k.stride.h > 1 ? fmt::format("/{}", k.stride.h) : "");
-}
-
-std::string shape_text(const EdgeShape& s) { return fmt::format("{}x{}x{}", s.c, s.h, s.w); }
-
-struct EdgeLine {
-  std::string network, device;
-  EdgeAnswer answer;
-};
-
-Json json_of(const EdgeLine& line, bool explain) {
-  const EdgeAnswer& a = line.answer;
-  const auto ms = [&](double p) { return a.latency.quantile(p).value() * 1e3; };
-  Json j = {{"network", line.network},
-            {"device", line.device},
-            {"latency_ms", a.latency.value.value() * 1e3},
-            {"low90", ms(0.05)},
-            {"high90", ms(0.95)},
-            {"tier", to_text(a.latency.origin)},
-            {"macs", a.macs},
-            {"weights", a.weights},
-            {"kernels", a.kernels.size()},
-            {"notes", a.notes}};
-  if (!explain) return j;
-  j["breakdown"] = Json::array();
-  for (const EdgeAnswer::Kernel& k : a.kernels)
-    j["breakdown"].push_back({{"nodes", k.kernel.nodes},
-                              {"family", edge_family_name(k.kernel.family)},
-                              {"window", window_text(k.kernel)},
-                              {"out", shape_text(k.kernel.out)},
-                              {"macs", k.kernel.macs},
-                              {"ms", k.time.value() * 1e3}});
-  return j;
-}
 
 void print_kernels(const EdgeAnswer& a) {
   fmt::print("\n{:<26} {:<20} {:>6} {:>14} {:>8}\n", "kernel", "family", "window", "output", "ms");
@@ -130,33 +55,9 @@ void print_lines(const std::vector<EdgeLine>& lines, bool explain) {
   printed.print();
 }
 
-void answer(EdgeOptions o, const Bundle& bundle) {
-  o.processor.from = o.slow ? EdgePlacement::kSlow : EdgePlacement::kFast;
-  const EdgeDevices devices(bundle);
-  if (o.devices == std::vector<std::string>{"all"}) {
-    o.devices.clear();
-    for (const EdgeDevice& d : devices.all()) {
-      if (o.processor.gpu ? !d.gpus.empty() : !d.clusters.empty()) o.devices.push_back(d.id);
-    }
-  }
-  const std::vector<TimedNetwork> timed = read_timed(o, bundle);
-  std::vector<EdgeGraph> graphs;
-  for (const std::string& n : o.networks) graphs.push_back(network_of(n, o, bundle));
-  const EdgeLaw law = read_edge_law(bundle, EdgePredictor::law_name(o.processor));
-  std::vector<EdgeLine> lines;
-  for (const std::string& id : o.devices) {
-    EdgePredictor predictor(law, devices.device(id), devices, o.processor, o.runtime);
-    predictor.calibrate(timed);
-    for (std::size_t i = 0; i < graphs.size(); ++i)
-      lines.push_back({std::filesystem::path(o.networks[i]).filename().string(), id,
-                       predictor.answer(graphs[i], precision_of(o.precision))});
-  }
-  if (o.output == "json") {
-    Json all = Json::array();
-    for (const EdgeLine& l : lines) all.push_back(json_of(l, o.explain));
-    fmt::print("{}\n", Json{{"answers", all}}.dump(1));
-    return;
-  }
+void answer(const EdgeOptions& o, const Bundle& bundle) {
+  const std::vector<EdgeLine> lines = face::answer(o, bundle);
+  if (o.output == "json") return fmt::print("{}", face::json_text(lines, o.explain));
   print_lines(lines, o.explain);
 }
 

@@ -36,8 +36,11 @@ void answer(Context& context, Runner& runner, const std::string& verb,
   options.breakdown =
       output.breakdown || !output.html.empty() || !output.trace.empty() || options.chakra;
   std::vector<Answer> answers;
-  for (const ScenarioSweep& s : scenarios)
+  if (scenarios.size() > 1) context.progress.parts(scenarios.size());
+  for (const ScenarioSweep& s : scenarios) {
     answers.push_back(face::answer(runner, verb, s, options));
+    context.progress.next();
+  }
   print(answers, output);
   context.exit_code = face::exit_code(answers);
 }

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "apps/cli/flags/flags.h"
 #include "apps/cli/flags/help.h"
@@ -10,8 +9,8 @@
 #include "apps/cli/output/output.h"
 #include "apps/cli/output/output_compare.h"
 #include "apps/cli/verbs/verbs.h"
+#include "apps/face/comparison.h"
 #include "orrery/base/error.h"
-#include "orrery/scenario/measured/training_log.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery::cli {
@@ -24,25 +23,11 @@ struct TrainFlags : QuestionFlags {
   std::string log;  // of a real job, to compare with
 };
 
-// Where the log contradicts the question; empty if it does not.
-std::string contradiction(const TrainingLog& log, const Point& point) {
-  const std::int64_t asked = point.at.value("global_batch", std::int64_t{0});
-  if (!log.global_batch || *log.global_batch == asked) return "";
-  return fmt::format("the log has {} sequences a step, the question {}: --global-batch {}",
-                     *log.global_batch, asked, *log.global_batch);
-}
-
-void print_json(const TrainingLog& log, const Point& point) {
-  nlohmann::ordered_json j = {{"tool", log.tool}, {"steps", log.steps}};
-  if (const std::string note = contradiction(log, point); !note.empty()) j["note"] = note;
-  j["figures"] = figures_json(compare(log, point));
-  fmt::print("{}\n", j.dump(1));
-}
-
-void print_comparison(const TrainingLog& log, const Point& point) {
-  fmt::print("{}: medians of {} step{}\n", log.tool, log.steps, log.steps == 1 ? "" : "s");
-  if (const std::string note = contradiction(log, point); !note.empty()) fmt::print("{}\n", note);
-  fmt::print("\n{}", figures_table(compare(log, point)));
+void print_comparison(const face::ComparedJob& job) {
+  fmt::print("{}: medians of {} step{}\n", job.log.tool, job.log.steps,
+             job.log.steps == 1 ? "" : "s");
+  if (!job.contradiction.empty()) fmt::print("{}\n", job.contradiction);
+  fmt::print("\n{}", figures_table(job.figures));
 }
 
 void answer(const TrainFlags& flags, Context& context) {
@@ -57,14 +42,9 @@ void answer(const TrainFlags& flags, Context& context) {
     write_file(flags.timeline, a.points[0].timeline, "--timeline");
   }
   if (!flags.log.empty()) {
-    if (a.points.size() != 1)
-      throw InputError("the log of a job: expected one layout to compare with, got a sweep");
-    const Point& point = a.points[0];
-    if (!point.feasibility.fits && point.metrics.empty())
-      throw Infeasible(point.feasibility.reason);
-    const TrainingLog log = read_training_log(flags.log);
-    return flags.output.format == Format::kJson ? print_json(log, point)
-                                                : print_comparison(log, point);
+    const face::ComparedJob job = face::compare_training(flags.log, a);
+    if (flags.output.format == Format::kJson) return fmt::print("{}", face::json_text(job));
+    return print_comparison(job);
   }
   print({&a, 1}, flags.output);
   const bool fits = std::any_of(a.points.begin(), a.points.end(),
@@ -120,8 +100,9 @@ void add_training_comparison(CLI::App& compare, Context& context) {
   add_output_flags(*app, flags->output, false);
   add_catalog_flag(*app, context);
   app->footer(
-      "Example:\n"
-      "  orrery compare training run.log -m llama-3-8b -g h100-sxm --gpus 8 --stack fsdp");
+      "Examples:\n"
+      "  orrery compare training run.log -m llama-3-8b -g h100-sxm --gpus 8 --stack fsdp\n"
+      "  orrery compare training run.log --recipe llama-3-70b-bridge-h100-fp8 -o json");
   app->callback([flags, &context] { answer(*flags, context); });
 }
 

@@ -35,6 +35,7 @@ struct ValidateOptions {
   std::vector<std::string> fit_on;
   std::size_t points = 0;
   bool committed = false;
+  Progress* progress = nullptr;
 
   ConstantsChoice constants() const {
     return committed ? ConstantsChoice::kCommitted : ConstantsChoice::kLeftOut;
@@ -144,7 +145,14 @@ void print_area(const ValidateOptions& o, const Bundle& bundle) {
 // Calls `run(area, folder, index)` for the area that was asked, or for all of them.
 template <class Run>
 void for_areas(const ValidateOptions& o, const Run& run) {
-  if (o.all()) return for_each_area(o.data, run);
+  if (o.all()) {
+    o.progress->parts(validation_areas().size());
+    return for_each_area(
+        o.data, [&](const ValidationArea& area, const std::filesystem::path& dir, std::size_t i) {
+          run(area, dir, i);
+          o.progress->next();
+        });
+  }
   run(validation_area(o.area), std::filesystem::path(o.data), std::size_t{0});
 }
 
@@ -232,6 +240,7 @@ void validate(ValidateOptions o, Context& context) {
   if (!o.html.empty() && o.output == "csv")
     throw InputError("validate -o csv: --html needs another format (-o table, md or json)");
   if (o.data.empty()) o.data = measured_tables(folder);
+  o.progress = &context.progress;
   const Bundle bundle = context.bundle();
   if (!o.baseline.empty()) {
     if (!compare(o, bundle)) context.exit_code = kChangedCode;

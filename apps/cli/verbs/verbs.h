@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "apps/cli/verbs/progress.h"
 #include "orrery/base/bundle.h"
 
 namespace orrery::cli {
@@ -12,6 +13,7 @@ namespace orrery::cli {
 // The state that all verbs share.
 struct Context {
   std::string catalog;  // --catalog DIR: a folder of facts laid over the bundled ones; empty: none
+  Progress progress;    // of the verb
   int exit_code = 0;    // set by a verb that ran but has bad news: 3 if nothing fits
   Bundle bundle() const { return catalog.empty() ? Bundle() : Bundle(catalog); }
 };
@@ -41,5 +43,8 @@ void add_list(CLI::App& program, Context& context);
 void add_show(CLI::App& program, Context& context);
 void add_fit(CLI::App& program, Context& context);
 void add_validate(CLI::App& program, Context& context);
+void add_doctor(CLI::App& program, Context& context);
+void add_completion(CLI::App& program, Context& context);
+void add_man(CLI::App& program, Context& context);
 
 }  // namespace orrery::cli

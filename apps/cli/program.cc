@@ -1,0 +1,146 @@
+#include "apps/cli/program.h"
+
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+
+#include "apps/cli/flags/examples.h"
+#include "apps/cli/flags/help.h"
+#include "apps/cli/verbs/verbs.h"
+#include "apps/cli/version.h"
+#include "orrery/base/error.h"
+#include "orrery/planner/crew/mpi_ranks.h"
+
+namespace orrery::cli {
+
+void add_catalog_flag(CLI::App& app, Context& context) {
+  app.add_option(
+         "--catalog", context.catalog,
+         "folder of facts (gpus/, models/, engines/, ...) that replace or extend the bundled ones")
+      ->type_name("DIR");
+}
+
+}  // namespace orrery::cli
+
+namespace {
+
+using Adder = void (*)(CLI::App& program, orrery::cli::Context& context);
+
+int run(int argc, char** argv) {
+  using namespace orrery::cli;
+  CLI::App program(
+      "Predicts latency, throughput, memory and cost of LLM inference and training on "
+      "hardware that you may not have.",
+      "orrery");
+  program.formatter(std::make_shared<HelpFormatter>());
+  program.set_help_flag("-h,--help", "prints this help");
+  const std::string mpi = orrery::mpi_library();
+  program.set_version_flag("--version",
+                           fmt::format("{}\nmany machines (mpirun): {}", version_text(),
+                                       mpi.empty() ? "not built in" : mpi),
+                           "prints the version and the commit of the source");
+  program.require_subcommand(1);
+  program.footer(
+      fmt::format("Examples:\n"
+                  "  orrery memory --model llama-3-70b --gpu h100-sxm --tp 2\n"
+                  "  orrery estimate --model llama-3-70b --gpu h100-sxm --tp 8 --batch 1-64*2\n"
+                  "  orrery list models\n\n{}",
+                  kDefinitions));
+  Context context;
+  add_catalog_flag(program, context);
+  // The verbs in the order of the help, grouped by the task of the user.
+  const auto group = [&](const char* wish, std::initializer_list<Adder> verbs) {
+    for (const Adder add : verbs) {
+      const std::size_t before = program.get_subcommands({}).size();
+      add(program, context);
+      program.get_subcommands({}).at(before)->group(wish);
+    }
+  };
+  group("Predict an inference service", {add_memory, add_estimate, add_simulate});
+  group("Choose what to deploy", {add_plan});
+  group("Predict a training job", {add_train});
+  group("Predict single kernels and collectives, or change a recorded trace",
+        {add_kernel, add_network, add_replay});
+  group("Predict networks on phones, boards and laptops", {add_edge});
+  group("Design a chip", {add_accelerator});
+  group("Answer scenario files", {add_run, add_check, add_schema, add_diff});
+  group("Show the bundled facts", {add_list, add_show});
+  group("Check and improve the predictions", {add_compare, add_validate, add_fit, add_suite});
+  group("This program", {add_doctor, add_completion, add_man});
+  // Flags of the program may follow the verb. A verb with subcommands reads all that follows it.
+  for (CLI::App* verb : program.get_subcommands({}))
+    verb->fallthrough(verb->get_subcommands({}).empty());
+  std::vector<std::string> arguments = canonical_arguments(argc, argv);
+  if (arguments.empty()) {
+    fmt::print("{}", things_to_try());
+    return 0;
+  }
+  if (const std::string wrong = unknown_verb(arguments, program); !wrong.empty()) {
+    fmt::print(stderr, "orrery: {}\n", wrong);
+    return 2;
+  }
+  // One process answers; the others of an MPI job help with plans.
+  const bool plans = std::find(arguments.begin(), arguments.end(), "plan") != arguments.end();
+  if (orrery::launched_rank() > 0 && !plans) return 0;
+  // A plan draws lines of its own, and fast verbs none.
+  const auto verb = std::find_if(arguments.begin(), arguments.end(),
+                                 [](const std::string& word) { return !word.starts_with('-'); });
+  if (!plans && verb != arguments.end()) context.progress.begin(*verb);
+  try {
+    std::reverse(arguments.begin(), arguments.end());  // the parser takes the last first
+    program.parse(arguments);
+  } catch (const CLI::Success& e) {
+    return program.exit(e);  // --help, --version
+  } catch (const CLI::ParseError& e) {
+    fmt::print(stderr, "orrery: {}\n", message_of(e, program));
+    return 2;
+  }
+  return context.exit_code;
+}
+
+// Another process of an MPI job says nothing but that it has failed by itself: what it could say of
+// the question the first one says, too.
+int help(int argc, char** argv) {
+  const int messages = dup(STDERR_FILENO);
+  if (std::freopen("/dev/null", "w", stdout) == nullptr ||
+      std::freopen("/dev/null", "w", stderr) == nullptr)
+    return 1;
+  try {
+    run(argc, argv);
+  } catch (const orrery::InputError&) {
+  } catch (const orrery::Infeasible&) {
+  } catch (const orrery::NoData&) {
+  } catch (const std::exception& e) {
+    dprintf(messages, "orrery: rank %d: %s\n", orrery::launched_rank(), e.what());
+    orrery::abort_mpi(1);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int orrery::cli::run_program(int argc, char** argv) {
+  if (orrery::launched_rank() > 0) return help(argc, argv);
+  try {
+    return run(argc, argv);
+  } catch (const orrery::InputError& e) {
+    fmt::print(stderr, "orrery: {}\n", e.what());
+    return 2;
+  } catch (const orrery::Infeasible& e) {
+    fmt::print(stderr, "orrery: infeasible: {}\n", e.what());
+    return 3;
+  } catch (const orrery::NoData& e) {
+    fmt::print(stderr, "orrery: no data: {}\n", e.what());
+    return 4;
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "orrery: out of memory: this question is too large for this machine\n");
+    return 1;
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "orrery: internal error: {}\n", e.what());
+    return 1;
+  }
+}

@@ -1,0 +1,46 @@
+// A line on the terminal about work of more than a second: its verb, how much of it is done where
+// that is known, and for how long it has run. Nothing where standard error is no terminal.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace orrery::cli {
+
+// Output to standard output is kept back until the line is gone, which it is after the destructor.
+class Progress {
+ public:
+  // Does nothing until begin().
+  Progress() = default;
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  // Begins to look at the clock. `what`: the verb.
+  void begin(const std::string& what);
+  // The work has this many parts, none of which is done.
+  void parts(std::size_t all);
+  void next();  // one part more is done
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void draw();
+
+  std::string what_;
+  Clock::time_point began_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t done_ = 0, all_ = 0;
+  bool ended_ = false, drawn_ = false;
+  std::thread drawer_;
+};
+
+// "validate [##########----------] 6/12, 34 s", or "simulate, 3 s" where `all` is 0.
+std::string progress_text(const std::string& what, std::size_t done, std::size_t all,
+                          std::chrono::seconds time);
+
+}  // namespace orrery::cli

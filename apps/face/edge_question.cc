@@ -1,0 +1,115 @@
+#include "apps/face/edge_question.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "orrery/base/csv.h"
+#include "orrery/base/error.h"
+#include "orrery/edge/fusion/fuse.h"
+
+namespace orrery::face {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+EdgePrecision precision_of(const std::string& name) {
+  const std::vector<std::string> known = {"float", "int8"};
+  if (name != "float" && name != "int8")
+    throw InputError(fmt::format("precision: expected float or int8, got '{}'{}", name,
+                                 did_you_mean(name, known)));
+  return name == "int8" ? EdgePrecision::kInt8 : EdgePrecision::kFloat;
+}
+
+// A file where there is one of that name, otherwise a bundled network.
+EdgeGraph network_of(const std::string& name, const EdgeQuestion& o, const Bundle& bundle) {
+  const std::filesystem::path path(name);
+  const bool file = path.has_extension() || std::filesystem::exists(path);
+  return file ? read_edge_graph(path, o.onnx) : edge_model(bundle, name);
+}
+
+// A table with the columns network, latency_ms and, where it has one, precision.
+std::vector<TimedNetwork> read_timed(const EdgeQuestion& o, const Bundle& bundle) {
+  std::vector<TimedNetwork> timed;
+  if (o.measured.empty()) return timed;
+  CsvReader csv{std::filesystem::path(o.measured)};
+  const int network = csv.column("network"), latency = csv.column("latency_ms");
+  const auto precision = csv.find("precision");
+  while (csv.next()) {
+    const Seconds time = milliseconds(csv.number(latency));
+    if (time <= Seconds(0)) csv.fail(latency, "expected a positive time");
+    const std::string format = precision ? std::string(csv.text(*precision)) : "float";
+    if (format != "float" && format != "int8") csv.fail(*precision, "expected float or int8");
+    timed.push_back(
+        {network_of(std::string(csv.text(network)), o, bundle), precision_of(format), time});
+  }
+  return timed;
+}
+
+Json json_of(const EdgeLine& line, bool explain) {
+  const EdgeAnswer& a = line.answer;
+  const auto ms = [&](double p) { return a.latency.quantile(p).value() * 1e3; };
+  Json j = {{"network", line.network},
+            {"device", line.device},
+            {"latency_ms", a.latency.value.value() * 1e3},
+            {"low90", ms(0.05)},
+            {"high90", ms(0.95)},
+            {"tier", to_text(a.latency.origin)},
+            {"macs", a.macs},
+            {"weights", a.weights},
+            {"kernels", a.kernels.size()},
+            {"notes", a.notes}};
+  if (!explain) return j;
+  j["breakdown"] = Json::array();
+  for (const EdgeAnswer::Kernel& k : a.kernels)
+    j["breakdown"].push_back({{"nodes", k.kernel.nodes},
+                              {"family", edge_family_name(k.kernel.family)},
+                              {"window", window_text(k.kernel)},
+                              {"out", shape_text(k.kernel.out)},
+                              {"macs", k.kernel.macs},
+                              {"ms", k.time.value() * 1e3}});
+  return j;
+}
+
+}  // namespace
+
+std::string window_text(const EdgeKernel& k) {
+  if (k.kernel == EdgeWindow{}) return "";
+  return fmt::format("{}x{}{}", k.kernel.h, k.kernel.w,
+                     k.stride.h > 1 ? fmt::format("/{}", k.stride.h) : "");
+}
+
+std::string shape_text(const EdgeShape& s) { return fmt::format("{}x{}x{}", s.c, s.h, s.w); }
+
+std::string json_text(const std::vector<EdgeLine>& lines, bool explain) {
+  Json all = Json::array();
+  for (const EdgeLine& l : lines) all.push_back(json_of(l, explain));
+  return Json{{"answers", all}}.dump(1) + "\n";
+}
+
+std::vector<EdgeLine> answer(EdgeQuestion o, const Bundle& bundle) {
+  o.processor.from = o.slow ? EdgePlacement::kSlow : EdgePlacement::kFast;
+  const EdgeDevices devices(bundle);
+  if (o.devices == std::vector<std::string>{"all"}) {
+    o.devices.clear();
+    for (const EdgeDevice& d : devices.all()) {
+      if (o.processor.gpu ? !d.gpus.empty() : !d.clusters.empty()) o.devices.push_back(d.id);
+    }
+  }
+  const std::vector<TimedNetwork> timed = read_timed(o, bundle);
+  std::vector<EdgeGraph> graphs;
+  for (const std::string& n : o.networks) graphs.push_back(network_of(n, o, bundle));
+  const EdgeLaw law = read_edge_law(bundle, EdgePredictor::law_name(o.processor));
+  std::vector<EdgeLine> lines;
+  for (const std::string& id : o.devices) {
+    EdgePredictor predictor(law, devices.device(id), devices, o.processor, o.runtime);
+    predictor.calibrate(timed);
+    for (std::size_t i = 0; i < graphs.size(); ++i)
+      lines.push_back({std::filesystem::path(o.networks[i]).filename().string(), id,
+                       predictor.answer(graphs[i], precision_of(o.precision))});
+  }
+  return lines;
+}
+
+}  // namespace orrery::face

@@ -1,0 +1,195 @@
+"""Predicts latency, throughput, memory, energy and cost of LLM inference and training.
+
+    import orrery
+    a = orrery.estimate(model="llama-3-70b", gpu="h100-sxm", tp=8, isl=1024, osl=128, batch=[1, 16])
+    a[0].tpot                       # 9.3 ms [8.1, 10.6]
+    a.to_pandas()                   # a row for each point
+    orrery.run("scenario.yaml")     # the same questions, from files
+
+Every function takes the keys of a scenario as keyword arguments, with the names of the flags of
+`orrery VERB --help`. A list or a text such as "1-64*2" asks for several values. Groups of a scenario
+are dicts (`load={"rate": 4}`), `set` and `sweep` take dicts of dotted keys. `catalog` is a folder of
+facts that replace or extend the bundled ones. Calls release the interpreter's lock, and threads may
+make them at once.
+"""
+
+from orrery import _orrery
+from orrery._answer import Answer, Metric, Point, Record
+from orrery._errors import Error, Infeasible, InputError, InternalError, NoData
+
+__version__ = _orrery.version().split()[1]
+
+_SUMMARIES = {
+    "estimate": "Predicts latency, throughput, memory and the time of every kernel for one batch, "
+    "or for a fixed number of users.",
+    "memory": "Says whether a deployment fits, what fills the memory of a GPU, and how many "
+    "requests fit at once.",
+    "simulate": "Simulates a service under load, request by request.",
+    "plan": "Chooses GPU, engine, formats and layout for a load and its limits; with train=True, "
+    "for a training run.",
+    "train": "Predicts an iteration of a training job, and the run that repeats it.",
+    "kernel": "Predicts the time of one kernel.",
+    "network": "Predicts time and bandwidth of collectives.",
+    "replay": "Replays a trace of torch.profiler, unchanged or with changes.",
+}
+# Keys whose names are words of Python end in "_" here: as_="astra-sim".
+_ESCAPED = {"as_": "as", "from_": "from"}
+
+
+def _keys(keys):
+    for escaped, name in _ESCAPED.items():
+        if escaped in keys:
+            keys[name] = keys.pop(escaped)
+    for name in ("breakdown", "intervals"):
+        if name in keys and keys[name] is not None:
+            keys[name] = bool(keys[name])
+    if keys.get("catalog") is not None:
+        keys["catalog"] = str(keys["catalog"])
+    return keys
+
+
+# The key that stands behind the verb on the command line, and may be the first argument here.
+_WORDS = {"kernel": "op", "network": "kind", "replay": "trace"}
+
+
+def _keywords(verb):
+    """The keys of a verb by their names here, each once."""
+    found = {}
+    for key in _orrery.keys(verb):
+        name = key["name"] + ("_" if key["name"] + "_" in _ESCAPED else "")
+        found.setdefault(name, key)
+    return found
+
+
+def _signature(verb):
+    from inspect import Parameter, Signature
+
+    word = _WORDS.get(verb)
+    parameters = [Parameter(word, Parameter.POSITIONAL_OR_KEYWORD, default=None)] if word else []
+    parameters += [Parameter(name, Parameter.KEYWORD_ONLY, default=None)
+                   for name in _keywords(verb) if name != word]
+    return Signature(parameters + [Parameter("keys", Parameter.VAR_KEYWORD)])
+
+
+class _Verb:
+    """A verb as a function."""
+
+    def __init__(self, verb):
+        self.__name__ = self.__qualname__ = self._verb = verb
+        self.__module__ = "orrery"
+        self._word = _WORDS.get(verb)
+
+    def __call__(self, *words, **keys):
+        if words:
+            if self._word is None or len(words) > 1:
+                raise TypeError(f"{self._verb}() takes its keys by name")
+            keys[self._word] = words[0]
+        return Answer(_orrery.ask(self._verb, _keys(keys)))
+
+    def __getattr__(self, name):
+        if name == "__signature__":
+            return _signature(self._verb)
+        raise AttributeError(name)
+
+    @property
+    def __doc__(self):
+        return f"{_SUMMARIES[self._verb]}\n{_orrery.doc(self._verb)}"
+
+    def __repr__(self):
+        return f"<function orrery.{self._verb}>"
+
+
+estimate = _Verb("estimate")
+memory = _Verb("memory")
+simulate = _Verb("simulate")
+plan = _Verb("plan")
+train = _Verb("train")
+kernel = _Verb("kernel")
+network = _Verb("network")
+replay = _Verb("replay")
+
+
+def run(scenario, **keys):
+    """Answers a scenario: a dict, or the path of a YAML or JSON file. Keys override its own."""
+    return Answer(_orrery.run(scenario, _keys(keys)))
+
+
+def load(path):
+    """The scenario of a file, merged with its includes, as a dict for run()."""
+    return _orrery.load(path)
+
+
+def compare(file, *, kind=None, run=0, **keys):
+    """Compares the result of a load generator on a real service, or the log of a training job, with
+    the prediction of the same run.
+
+    file: written by vLLM's bench serve, sglang.bench_serving, AIPerf or GuideLLM, or the log of
+        Megatron-LM, NeMo or torchtitan
+    kind: "service" or "training"; by default the content of the file says it
+    run: compare only this run of a file with several; 1 is the first
+    keys: those of simulate() or of train()
+    """
+    import json
+    import os
+
+    file = os.fspath(file)
+    if kind is None:
+        try:
+            with open(file, encoding="utf-8", errors="replace") as opened:
+                kind = "service" if opened.read(4096).lstrip()[:1] in ("{", "[") else "training"
+        except OSError as e:
+            raise InputError(f"{file}: cannot be read: {e.strerror}") from None
+    if kind not in ("service", "training"):
+        raise InputError(f"kind: expected service or training, got '{kind}'")
+    found = json.loads(_orrery.compare(file, kind, int(run), _keys(keys)))
+    return Record.of(found)
+
+
+def calibrate(gpu, measured, *, framework="", out=None, catalog=None):
+    """Calibrates the kernels of a GPU with measured calls, as `orrery fit points` does.
+
+    gpu: its id or the path of its YAML file
+    measured: a table of measured calls of one kernel family, 8 to 64 rows for each kernel class
+    out: a folder to write the calibration to; it is then a `catalog=` of the other functions
+    """
+    import json
+    import os
+    import pathlib
+
+    found = Record.of(json.loads(_orrery.calibrate(
+        str(gpu), os.fspath(measured), framework, str(catalog or ""))))
+    if out is not None:
+        for path, text in found["files"].items():
+            file = pathlib.Path(out) / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+    return found
+
+
+def edge(network, device, *, gpu=False, threads=0, slow_cores=False, precision="float",
+         runtime="ncnn", batch=1, measured=None, explain=False, catalog=None):
+    """Predicts the latency of networks on phones, boards and laptops.
+
+    network: file.onnx, file.param or a bundled network, or several
+    device: a device of `orrery list devices`, several, or "all"
+    gpu: on the device's GPU; threads: cores that compute, 0 for all; slow_cores: these first
+    measured: a CSV of networks timed on the device, to calibrate: network,latency_ms
+    explain: also each kernel with its time
+    """
+    import json
+
+    options = {"gpu": bool(gpu), "threads": int(threads), "slow_cores": bool(slow_cores),
+               "precision": str(precision), "runtime": str(runtime), "batch": int(batch),
+               "explain": bool(explain)}
+    options.update({k: str(v) for k, v in (("measured", measured), ("catalog", catalog)) if v})
+
+    def names(value):
+        several = not isinstance(value, str) and hasattr(value, "__iter__")
+        return [str(v) for v in value] if several else str(value).split(",")
+
+    return Record.of(json.loads(_orrery.edge(names(network), names(device), options)))
+
+
+__all__ = ["estimate", "memory", "simulate", "plan", "train", "kernel", "network", "replay", "run", "load",
+           "compare", "calibrate", "edge", "Answer", "Point", "Metric", "Record", "Error",
+           "InputError", "Infeasible", "NoData", "InternalError"]

@@ -1,0 +1,126 @@
+// Does the program explain itself: by helps, completions, manual, doctor, and things to try?
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "tests/golden/program.h"
+
+namespace orrery::golden {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+// The verbs, by the words that bash would complete.
+std::vector<std::string> verbs() {
+  const std::string script = run_program("completion bash").out;
+  const std::size_t at = script.find("'') words='") + 11;
+  std::istringstream words(script.substr(at, script.find("--help", at) - at));
+  return {std::istream_iterator<std::string>(words), {}};
+}
+
+TEST(Help, EveryVerbOpensWithTwoExamples) {
+  std::vector<std::string> all = verbs();
+  ASSERT_GT(all.size(), 20u);
+  for (const char* below : {"compare service", "compare training", "accelerator map",
+                            "accelerator evaluate", "accelerator systolic"})
+    all.push_back(below);
+  for (const std::string& verb : all) {
+    const std::string help = run_program(verb + " --help").out;
+    const std::size_t examples = help.find("\nExamples:\n  "), usage = help.find("\nUsage:");
+    ASSERT_NE(examples, std::string::npos) << verb;
+    EXPECT_LT(examples, usage) << verb;
+    const std::string block = help.substr(examples, usage - examples);
+    int count = 0;
+    for (const std::string& line : lines_of(block))
+      count += line.starts_with("  ") && !line.starts_with("   ");
+    EXPECT_EQ(count, 2) << verb << block;
+    EXPECT_THAT(block, HasSubstr("orrery " + verb)) << verb;
+  }
+}
+
+TEST(Help, TheProgramAloneShowsFiveThingsToTry) {
+  const Result r = run_program("");
+  EXPECT_EQ(r.code, 0);
+  EXPECT_EQ(r.err, "");
+  std::vector<std::string> commands;
+  for (const std::string& line : lines_of(r.out))
+    if (line.starts_with("    orrery ")) commands.push_back(line.substr(11));
+  ASSERT_EQ(commands.size(), 5u);
+  for (const std::string& command : commands) EXPECT_EQ(run_program(command).code, 0) << command;
+}
+
+TEST(Help, CompletionOfBashKnowsVerbsFlagsAndValues) {
+  const Scratch s;
+  const std::string script = s.file("orrery.bash", run_program("completion bash").out);
+  const auto completed = [&](const std::string& words, int at) {
+    return run_in(s.path(), "bash -c '. " + script + "; COMP_WORDS=(" + words + "); COMP_CWORD=" +
+                                std::to_string(at) + "; _orrery; echo \"${COMPREPLY[*]}\"'")
+        .out;
+  };
+  EXPECT_EQ(completed("orrery est", 1), "estimate\n");
+  EXPECT_EQ(completed("orrery estimate --max-num-s", 2), "--max-num-seqs\n");
+  EXPECT_EQ(completed("orrery compare serv", 2), "service\n");
+  EXPECT_EQ(completed("orrery plan --objective thr", 3), "throughput\n");
+}
+
+TEST(Help, CompletionsAndManualHaveEveryVerb) {
+  const Scratch s;
+  const std::string zsh = run_program("completion zsh").out,
+                    fish = run_program("completion fish").out;
+  EXPECT_THAT(zsh, StartsWith("#compdef orrery\n"));
+  ASSERT_EQ(run_program("man --out " + s.path().string()).code, 0);
+  for (const std::string& verb : verbs()) {
+    EXPECT_THAT(zsh, HasSubstr("    " + verb + ") _arguments")) << verb;
+    EXPECT_THAT(fish, HasSubstr("-f -a " + verb + " -d '")) << verb;
+    const std::string page = read_file(s.path() / ("orrery-" + verb + ".1"));
+    EXPECT_THAT(page, StartsWith(".TH ORRERY-")) << verb;
+    EXPECT_THAT(page, HasSubstr(".SH EXAMPLES\n")) << verb;
+    EXPECT_THAT(page, Not(HasSubstr("\n'"))) << verb;
+  }
+  EXPECT_THAT(read_file(s.path() / "orrery-estimate.1"), HasSubstr("\\fB\\-\\-max\\-num\\-seqs"));
+  EXPECT_EQ(run_program("man estimat").code, 2);
+  EXPECT_EQ(run_program("completion tcsh").code, 2);
+}
+
+TEST(Help, DoctorSaysWhatThereIs) {
+  const json j = json::parse(run_program("doctor -o json", "ORRERY_DATA=/nowhere").out);
+  EXPECT_THAT(j["version"].get<std::string>(), StartsWith("orrery "));
+  EXPECT_GT(j["catalog"]["gpus"], 20);
+  EXPECT_GT(j["catalog"]["models"], 50);
+  EXPECT_EQ(j["measured_tables"]["folder"], "/nowhere");
+  EXPECT_TRUE(j["measured_tables"]["found"].empty());
+  EXPECT_GE(j["machine"]["cores"], 1);
+  EXPECT_EQ(j["trial"], "answered");
+  EXPECT_THAT(run_program("doctor").out, HasSubstr("a question       answered\n"));
+}
+
+TEST(Help, UnknownFlagsNameTheNearest) {
+  for (const auto& [command, nearest] :
+       std::map<std::string, std::string>{{"estimate --modle x", "--model"},
+                                          {"plan --robst load:20%", "--robust"},
+                                          {"compare service r.json --rn 1", "--run"},
+                                          {"accelerator map --objektive delay", "--objective"},
+                                          {"doctor --outpt json", "--output"}}) {
+    const Result r = run_program(command);
+    EXPECT_EQ(r.code, 2) << command;
+    EXPECT_THAT(r.err, HasSubstr("did you mean '" + nearest + "'?")) << command;
+  }
+}
+
+// No line about progress goes where no terminal is.
+TEST(Help, ProgressIsSilentWithoutATerminal) {
+  const Result r = run_program(
+      "simulate -m llama-3-8b -g h100-sxm --rate 8 --requests 20000 --no-intervals -o csv");
+  EXPECT_EQ(r.code, 0);
+  EXPECT_EQ(r.err, "");
+}
+
+}  // namespace
+}  // namespace orrery::golden
