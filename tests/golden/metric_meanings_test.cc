@@ -19,6 +19,12 @@ constexpr const char* kOthers[] = {
     R"(
 model: llama-3-8b
 hardware: {gpu: h100-sxm}
+load: {rate: 20, requests: 200, isl: 256, osl: 64}
+slo: {classes: {all: {ttft: 1 s, tpot: 50 ms, e2e: 5 s}}}
+)",
+    R"(
+model: llama-3-8b
+hardware: {gpu: h100-sxm}
 engine: {overrides: {scheduler: {order: priority}}}
 load: {rate: 20, requests: 200, isl: 256, osl: 64, priorities: [1, 1]}
 )",

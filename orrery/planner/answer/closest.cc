@@ -14,7 +14,6 @@
 namespace orrery {
 namespace {
 
-constexpr double kHoursOfMonth = 730;
 constexpr double kAmple = 2;     // engines over those that the closed form asks for
 constexpr double kLight = 0.1;   // load of engines, where the question states no rate
 constexpr double kLoose = 1e12;  // a limit that everything keeps, over the asked one
@@ -29,6 +28,8 @@ Scenario without_stock(Scenario question) {
 Scenario without_limits(Scenario question) {
   auto& slo = std::get<PlanQuestion>(question.asked).service.slo;
   for (Seconds* limit : {&slo.ttft, &slo.tpot, &slo.e2e}) *limit = *limit * kLoose;
+  for (SloClass& c : slo.classes)
+    for (Seconds* limit : {&c.ttft, &c.tpot, &c.e2e}) *limit = *limit * kLoose;
   return question;
 }
 
@@ -117,7 +118,7 @@ std::string beyond_limits(Runner& runner, const Scenario& question, const Planne
 
 std::optional<NearestLimit> nearest_limit(const ServiceQuestion::Slo& slo, const Point& point) {
   std::optional<NearestLimit> out;
-  const auto look = [&](const char* name, Seconds limit, const std::optional<double>& own) {
+  const auto look = [&](const std::string& name, Seconds limit, const std::optional<double>& own) {
     if (limit <= Seconds(0)) return;
     const Metric* m = point.find(fmt::format("{}_p{:.0f}", name, own.value_or(slo.percentile)));
     if (m == nullptr) return;
@@ -127,6 +128,10 @@ std::optional<NearestLimit> nearest_limit(const ServiceQuestion::Slo& slo, const
   look("ttft", slo.ttft, slo.ttft_percentile);
   look("tpot", slo.tpot, slo.tpot_percentile);
   look("e2e", slo.e2e, slo.e2e_percentile);
+  for (const SloClass& c : slo.classes) {
+    for (const auto& [what, limit] : {std::pair{"ttft", c.ttft}, {"tpot", c.tpot}, {"e2e", c.e2e}})
+      look(fmt::format("{}_class_{}", what, c.name), limit, c.percentile);
+  }
   return out;
 }
 

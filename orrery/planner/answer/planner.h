@@ -24,11 +24,14 @@
 
 namespace orrery {
 
-// The plans, the best first: the point, the fleet and the rate of each.
+// The plans, the best first: the point, the fleet and the rate of each. A plan that divides GPUs
+// (divided_planner.h) is all of them together.
 struct Plans {
   Answer answer;
   std::vector<FleetPlan> fleets;
-  std::vector<double> rates;    // requests/s
+  std::vector<double> rates;  // requests/s
+  // The question that each fleet answers, where they differ: its model, load and limits.
+  std::vector<Scenario> questions;
   std::vector<Change> changes;  // what would change the best plan; empty without plan.explain
 };
 

@@ -48,6 +48,7 @@ class Batches {
 struct StepLimit {
   double decode = std::numeric_limits<double>::infinity();  // ms
   double prefill = std::numeric_limits<double>::infinity();
+  double usual = std::numeric_limits<double>::infinity();  // decode, with the limits of classes
 };
 
 // The limits that a step of at least half of the requests must keep by itself.
@@ -63,6 +64,9 @@ StepLimit step_limit(const ServiceQuestion::Slo& slo, const PlannedLoad& load) {
     out.decode = std::min(out.decode, slo.e2e / ms / load.osl);
   if (counts(slo.ttft, slo.ttft_percentile) && load.equal && !load.shares_prompts)
     out.prefill = slo.ttft / ms;
+  out.usual = out.decode;
+  for (const SloClass& c : slo.classes)
+    if (c.tpot > Seconds(0)) out.usual = std::min(out.usual, c.tpot / ms);
   return out;
 }
 
@@ -101,7 +105,7 @@ EngineBound engine_bound(Runner& runner, const Scenario& question, const EngineO
       out.decode =
           std::max(out.decode, kSlack * (b == capacity ? longer : 1.0) * n / (load.osl * step));
       const double mixed = step + prefill / n * (n - 1) / load.osl;
-      if (mixed * 1e3 <= limit.decode)
+      if (mixed * 1e3 <= limit.usual)
         out.likely = std::max(out.likely, n / (prefill + load.osl * step));
       if (b == capacity || step * 1e3 > limit.decode) break;
     }

@@ -20,6 +20,8 @@
 // `likely` is what the same batch gives if prefill and decode take turns:
 //
 //   likely = max_b 1 / (P(b)/b + osl t(b)/b)     with t(b) + P(b)/b (b - 1)/osl <= slo.tpot
+//
+// Limits of classes of requests (slo.classes) bound nothing, but `likely` keeps all their tpot.
 #pragma once
 
 #include <string>

@@ -18,8 +18,9 @@ struct LaunchCommand {
   std::string command;  // empty: it cannot be written
   std::string flags;    // those of it that tell layout, length and format, each after a space
   std::string image;    // of a container that has the engine
-  std::string refused;  // why there is no command
-  std::string needs;    // what the user must see to, such as a checkpoint in fp8; empty: nothing
+  std::string requests_counter;  // of Prometheus, that counts requests; empty: not known
+  std::string refused;           // why there is no command
+  std::string needs;  // what the user must see to, such as a checkpoint in fp8; empty: nothing
 };
 
 // `model`: as the engine reads it. `max_model_len`: 0 for the engine's own.

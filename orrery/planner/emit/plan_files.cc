@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -91,6 +92,44 @@ spec:
       plan.engines, c.image, nlohmann::json(c.command).dump(), plan.engine.gpus());
 }
 
+// The rate of an engine at which Kubernetes starts another one. It does so beyond a tolerance of 10 %
+// of the target (kube-controller-manager's default), and the limits hold up to the headroom.
+double scaling_rate(const FleetPlan& plan, double rate, double headroom) {
+  constexpr double kTolerance = 1.1;
+  const auto engines = static_cast<double>(plan.at_work().engines);
+  return rate * (1 + headroom / 100) / engines / kTolerance;
+}
+
+// Adds engines where the load grows beyond what was proved. It never takes away those of the plan,
+// because fewer engines share a queue worse, so that each serves less.
+std::string autoscaler(const Bundle& bundle, const FleetPlan& plan, double rate,
+                       const Point& point) {
+  const Metric* headroom = point.find("headroom");
+  const LaunchCommand c = launch_command(bundle, plan.engine, EngineRole::kBoth, "", 0);
+  if (headroom == nullptr || c.command.empty() || c.requests_counter.empty()) return "";
+  const std::int64_t size = plan.engine.gpus(), stock = plan.engine.gpu.gpus;
+  return fmt::format(
+      R"(---
+# requests_per_second of a pod comes from an adapter of Prometheus, as rate({}[2m]).
+# The limits were proved up to {:.4g} requests/s of all engines ({:.4g} planned).
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {{name: orrery-plan}}
+spec:
+  scaleTargetRef: {{apiVersion: apps/v1, kind: Deployment, name: orrery-plan}}
+  minReplicas: {}
+  maxReplicas: {}
+  metrics:
+    - type: Pods
+      pods:
+        metric: {{name: requests_per_second}}
+        target: {{type: AverageValue, averageValue: "{}m"}}
+)",
+      c.requests_counter, rate * (1 + headroom->value / 100), rate, plan.engines,
+      stock > 0 ? std::max(plan.engines, stock / size) : 2 * plan.engines,
+      std::llround(1000 * scaling_rate(plan, rate, headroom->value)));
+}
+
 // Sets the rate of a load; a trace is sent faster or slower.
 void at_rate(ServiceQuestion& service, double rate) {
   std::vector<std::string> notes;
@@ -126,12 +165,13 @@ std::string bench_script(const Scenario& service, const std::string& model) {
 
 Files plan_files(const Bundle& bundle, const Scenario& question, const Plans& plans) {
   Files out = {{"plan.json", to_json(plans.answer, false).dump(1) + "\n"}};
-  const std::string model = hub_name(bundle, question.model);
-  const std::int64_t longest = question.workload.max_model_len;
   for (std::size_t i = 0; i < plans.fleets.size(); ++i) {
+    const Scenario& asked = plans.questions.empty() ? question : plans.questions[i];
+    const std::string model = hub_name(bundle, asked.model);
+    const std::int64_t longest = asked.workload.max_model_len;
     const FleetPlan& plan = plans.fleets[i];
     const std::string folder = fmt::format("{}/", i + 1);
-    Scenario service = plan.service(question);
+    Scenario service = plan.service(asked);
     at_rate(std::get<ServiceQuestion>(service.asked), plans.rates[i]);
     out.emplace_back(folder + "scenario.json", to_json(service).dump(1) + "\n");
     out.emplace_back(folder + "launch.sh", launch_script(bundle, plan, model, longest));
@@ -140,7 +180,8 @@ Files plan_files(const Bundle& bundle, const Scenario& question, const Plans& pl
       out.emplace_back(folder + file.first, std::move(file.second));
     if (plan.decode) continue;
     if (std::string text = kubernetes(bundle, plan, model, longest); !text.empty())
-      out.emplace_back(folder + "kubernetes.yaml", std::move(text));
+      out.emplace_back(folder + "kubernetes.yaml",
+                       text + autoscaler(bundle, plan, plans.rates[i], plans.answer.points.at(i)));
   }
   return out;
 }

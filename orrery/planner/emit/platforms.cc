@@ -137,7 +137,26 @@ class PlatformText {
   std::string text_;
 };
 
+std::vector<Platform> platforms(const Bundle& bundle) {
+  std::vector<Platform> out;
+  for (const std::string& path : bundle.list("launch/platforms", ".yaml")) {
+    const auto file = bundle.find(path);
+    Fields fields;
+    declare(fields, out.emplace_back());
+    fields.read(parse_yaml(std::string(file->content), file->name));
+  }
+  return out;
+}
+
 }  // namespace
+
+std::vector<std::string> worker_commands(const Bundle& bundle, const std::string& engine) {
+  std::vector<std::string> out;
+  for (const Platform& p : platforms(bundle))
+    if (const auto w = p.workers.find(engine); w != p.workers.end())
+      out.push_back(w->second.command);
+  return out;
+}
 
 std::vector<std::pair<std::string, std::string>> platform_files(const Bundle& bundle,
                                                                 const FleetPlan& plan,
@@ -146,12 +165,7 @@ std::vector<std::pair<std::string, std::string>> platform_files(const Bundle& bu
                                                                 std::int64_t node) {
   std::vector<std::pair<std::string, std::string>> out;
   if (std::max(plan.engine.gpus(), plan.decode ? plan.decode->gpus() : 0) > node) return out;
-  for (const std::string& path : bundle.list("launch/platforms", ".yaml")) {
-    const auto file = bundle.find(path);
-    Platform platform;
-    Fields fields;
-    declare(fields, platform);
-    fields.read(parse_yaml(std::string(file->content), file->name));
+  for (const Platform& platform : platforms(bundle)) {
     std::string text = PlatformText(platform, bundle, model, max_model_len).of(plan);
     if (!text.empty()) out.emplace_back(platform.file, std::move(text));
   }

@@ -23,4 +23,7 @@ std::vector<std::pair<std::string, std::string>> platform_files(const Bundle& bu
                                                                 std::int64_t max_model_len,
                                                                 std::int64_t node);
 
+// The commands with which platforms start workers of the engine, with {model} in braces.
+std::vector<std::string> worker_commands(const Bundle& bundle, const std::string& engine);
+
 }  // namespace orrery

@@ -11,11 +11,11 @@
 #include "orrery/planner/space/space.h"
 #include "orrery/planner/store/result_key.h"
 #include "orrery/planner/store/value_bytes.h"
+#include "orrery/workload/plan/engine.h"
 
 namespace orrery {
 namespace {
 
-constexpr double kHoursOfMonth = 730;
 constexpr std::int64_t kNoLimit = 100'000;  // engines
 constexpr std::size_t kOfTask = 4;          // engines that a rank bounds at once
 
@@ -46,6 +46,23 @@ EngineBound known_bound(Desk& desk, QuestionKeys& keys, Runner& runner, const Sc
   return out;
 }
 
+// Takes out the options whose engine does not run on the GPUs of their vendor, if there are others;
+// where there are none, the first bound has the message.
+std::int64_t take_out_foreign(const Runner& runner, std::vector<EngineOption>& options) {
+  std::map<std::pair<std::string, std::string>, bool> known;  // by engine and GPU
+  const auto foreign = [&](const EngineOption& o) {
+    const auto [at, is_new] = known.try_emplace({o.engine, o.gpu.gpu}, false);
+    if (is_new)
+      at->second =
+          !runs_on(load_engine(o.engine, runner.bundle()), runner.catalog().gpu(o.gpu.gpu));
+    return at->second;
+  };
+  const auto n = std::count_if(options.begin(), options.end(), foreign);
+  if (n == static_cast<std::ptrdiff_t>(options.size())) return 0;
+  std::erase_if(options, foreign);
+  return n;
+}
+
 }  // namespace
 
 FirstStage first_stage(Runner& runner, const Scenario& question, const PlannedLoad& load,
@@ -53,6 +70,10 @@ FirstStage first_stage(Runner& runner, const Scenario& question, const PlannedLo
   FirstStage out;
   const Architecture& model = runner.architecture(question.model);
   std::vector<EngineOption> options = engine_options(question, runner.catalog(), model);
+  if (const std::int64_t foreign = take_out_foreign(runner, options); foreign > 0) {
+    out.considered += foreign;
+    out.rejected["the engine does not run on GPUs of this vendor"] = foreign;
+  }
   QuestionKeys keys(question);
   const auto bound = [&](std::size_t i) {
     return known_bound(desk, keys, runner, question, options[i], load);

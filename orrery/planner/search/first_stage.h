@@ -13,6 +13,8 @@
 
 namespace orrery {
 
+inline constexpr double kHoursOfMonth = 730;  // of money
+
 struct RatedOption {
   EngineOption option;
   EngineBound bound;

@@ -12,18 +12,6 @@ constexpr double kLess = 0.98;       // of the rate, where it was too high
 constexpr double kMostHeadroom = 4;  // times the rate
 constexpr double kClose = 1.02;
 
-double headroom_of(const FleetPlan& fleet, double rate, Trials& trials) {
-  double meets = 1, misses = kMostHeadroom;
-  if (trials.meets(fleet, misses * rate)) return misses;
-  while (misses / meets > kClose) {
-    const double middle = (meets + misses) / 2;
-    (trials.meets(fleet, middle * rate) ? meets : misses) = middle;
-  }
-  return meets;
-}
-
-std::int64_t first_seed(const PlanQuestion& asked) { return asked.service.seed + kOtherSeed; }
-
 // Gives the fleet further engines, or a lower rate, until it keeps the limits.
 Proof settled(const Scenario& question, const Raced& raced, Trials& trials) {
   const PlanQuestion& asked = question.as<PlanQuestion>();
@@ -64,14 +52,31 @@ void prove_part(const Scenario& question, std::size_t part, Proof& proof, Trials
   } else if (part == kFigures) {
     proof.point = trials.again(proof.raced.fleet, rate, seed, 0, true);
   } else {
-    const auto level = static_cast<std::int64_t>(part - kFirstLevel);
-    const double sigmas = normal_quantile((static_cast<double>(level) + 0.5) / kLevels);
-    if (Trials::kept(trials.again(fleet, rate, seed + 1 + level, sigmas, false)))
+    if (keeps_at(question, fleet, rate, static_cast<int>(part - kFirstLevel), trials))
       proof.chance += 1.0 / kLevels;
   }
 }
 
 }  // namespace
+
+double headroom_of(const FleetPlan& fleet, double rate, Trials& trials) {
+  double meets = 1, misses = kMostHeadroom;
+  if (trials.meets(fleet, misses * rate)) return misses;
+  while (misses / meets > kClose) {
+    const double middle = (meets + misses) / 2;
+    (trials.meets(fleet, middle * rate) ? meets : misses) = middle;
+  }
+  return meets;
+}
+
+std::int64_t first_seed(const PlanQuestion& asked) { return asked.service.seed + kOtherSeed; }
+
+bool keeps_at(const Scenario& question, const FleetPlan& fleet, double rate, int level,
+              Trials& trials) {
+  const std::int64_t seed = first_seed(question.as<PlanQuestion>()) + 1 + level;
+  const double sigmas = normal_quantile((static_cast<double>(level) + 0.5) / kLevels);
+  return Trials::kept(trials.again(fleet, rate, seed, sigmas, false));
+}
 
 std::vector<Proof> prove_all(const Scenario& question, const std::vector<Raced>& raced,
                              Trials& trials) {

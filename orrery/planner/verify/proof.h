@@ -31,6 +31,15 @@ struct Proof {
   std::int64_t added = 0;  // engines that the race had not found necessary
 };
 
+// The first seed of a proof, which no race has.
+std::int64_t first_seed(const PlanQuestion& asked);
+// Whether the fleet keeps the limits at a level, 0 to kLevels - 1: with requests of its own, and all
+// steps at a quantile of their error.
+bool keeps_at(const Scenario& question, const FleetPlan& fleet, double rate, int level,
+              Trials& trials);
+// How many times the rate the fleet serves within the limits; 4 at most.
+double headroom_of(const FleetPlan& fleet, double rate, Trials& trials);
+
 // All plans of a race, those that keep the limits, in its order; the ranks of the search share the
 // simulations. If the watcher stops the search, those that are proved by then, or else one of
 // them, briefly.

@@ -36,6 +36,9 @@ constexpr MetricMeaning kMeanings[] = {
     {"ttft", kServe,
      "time to first token: from a request's arrival to its first token; mean over the requests"},
     {"ttft_priority_", kSimulate, "ttft of the requests of a priority: ttft_priority_0, ..."},
+    {"ttft_class_", kSimulate, "ttft of the requests of a class of slo.classes: ttft_class_chat"},
+    {"tpot_class_", kSimulate, "tpot of the requests of a class of slo.classes"},
+    {"e2e_class_", kSimulate, "e2e of the requests of a class of slo.classes"},
     {"tpot", kServe, "time per output token after the first: (e2e - ttft) / (osl - 1); mean"},
     {"e2e", kServe, "end-to-end latency: from a request's arrival to its last token; mean"},
     {"prefill_time", kEstimate, "time of the steps that compute the prompts of the batch"},
@@ -291,8 +294,10 @@ const MetricMeaning* find_metric_meaning(std::string_view name) {
   for (const std::string_view quantile : {"_p10", "_p50", "_p90", "_p99"}) {
     if (name.ends_with(quantile)) return find_metric_meaning(name.substr(0, name.size() - 4));
   }
-  constexpr std::string_view kOfPriority = "ttft_priority_";
-  return name.starts_with(kOfPriority) ? find_exactly(kOfPriority) : nullptr;
+  for (const char* of_some : {"ttft_priority_", "ttft_class_", "tpot_class_", "e2e_class_"}) {
+    if (name.starts_with(of_some)) return find_exactly(of_some);
+  }
+  return nullptr;
 }
 
 }  // namespace orrery

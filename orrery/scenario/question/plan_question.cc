@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <nlohmann/json.hpp>
 
 #include "orrery/base/error.h"
 
@@ -10,6 +11,34 @@ namespace orrery {
 namespace {
 
 constexpr double kMostGpus = 1'000'000;
+
+// The fields of a model that shares the GPUs; those of a service which are its load and its limits.
+void read_planned_model(const Node& node, PlannedModel& m) {
+  if (!node.is_map()) node.fail("expected a model with its load and its limits");
+  for (std::size_t i = 0; i < node.keys().size(); ++i) {
+    const std::string& key = node.keys()[i];
+    if (key != "model" && key != "load" && key != "slo")
+      node.items()[i].fail("a model of plan.others has model, load and slo; the rest is shared");
+  }
+  for (const char* key : {"model", "load", "slo"}) node.at(key);
+  Fields fields;
+  const CostChoice cost;
+  fields.add("model", m.model, "the model").verbatim();
+  declare(fields, m.service, cost);
+  fields.read(node);
+}
+
+nlohmann::ordered_json json_of(const std::vector<PlannedModel>& models) {
+  nlohmann::ordered_json out = nlohmann::ordered_json::object();
+  for (PlannedModel m : models) {
+    Fields fields;
+    const CostChoice cost;
+    declare(fields, m.service, cost);
+    const nlohmann::ordered_json all = fields.json();
+    out[m.name] = {{"model", m.model}, {"load", all["load"]}, {"slo", all["slo"]}};
+  }
+  return out;
+}
 
 }  // namespace
 
@@ -104,6 +133,21 @@ void declare(Fields& f, PlanChoice& p) {
   f.add("power_limits", p.power_limits,
         "power limits of a GPU's board to choose from, as 500 W; the data sheet's is always tried")
       .repeats();
+  f.add("mixed", p.mixed,
+        "the engines of a model may be of several kinds, on several types of GPUs, each with a "
+        "share of its load");
+  f.custom(
+      "others", Field::Type::kGroup,
+      [&p](const Node& n) {
+        if (!n.is_map()) n.fail("expected names, each with a model, its load and its limits");
+        p.others.clear();
+        for (std::size_t i = 0; i < n.keys().size(); ++i) {
+          p.others.emplace_back().name = n.keys()[i];
+          read_planned_model(n.items()[i], p.others.back());
+        }
+      },
+      [&p] { return json_of(p.others); },
+      "further models that share the GPUs and the money, by names: each has model, load and slo");
   f.add("exhaustive", p.exhaustive,
         "look at every candidate instead of those that can win; the plans are the same");
   f.add("by", p.by, "longest time to the end of a run, as 60 d; 0 s: no limit");
@@ -133,8 +177,9 @@ void declare(Fields& f, PlanChoice& p) {
 
 const std::vector<std::string>& plan_keys_of_services() {
   static const std::vector<std::string> keys = {
-      "engines", "modes",  "dp",  "engine_gpus", "explain",      "what_if_gpu", "availability",
-      "repair",  "robust", "day", "startup",     "power_limits", "spare"};
+      "engines",     "modes",        "dp",     "engine_gpus", "explain",
+      "what_if_gpu", "availability", "repair", "robust",      "day",
+      "startup",     "power_limits", "spare",  "mixed",       "others"};
   return keys;
 }
 

@@ -11,6 +11,14 @@
 // cluster, and of parallel only how tokens travel to their experts (expert_plan.h), which all
 // engines share.
 //
+// Further models may share the GPUs, each with a load and limits of its own (`plan.others`), and the
+// engines of a model may be of several kinds (`plan.mixed`):
+//
+//   plan:
+//     gpu: ["h100-sxm:64", "h200-sxm:32"]
+//     mixed: true
+//     others: {search: {model: llama-3-8b, load: {rate: 90}, slo: {tpot: 20 ms}}}
+//
 // With `training` in the place of `load` and `slo` it asks on which GPUs, how many of them and in
 // which layout a run is trained:
 //
@@ -50,6 +58,12 @@ struct GpuStock {
   static GpuStock parse(std::string_view text);
 };
 
+// A model that is served beside that of the question, on the same GPUs.
+struct PlannedModel {
+  std::string name, model;
+  ServiceQuestion service;  // its load and limits
+};
+
 struct PlanChoice {
   std::vector<std::string> gpu;  // as GpuStock reads them
   PlanObjective objective = PlanObjective::kCost;
@@ -77,6 +91,8 @@ struct PlanChoice {
   std::vector<double> day;         // requests/s in equal parts of a day; none: always the load's
   Seconds startup = Seconds(180);  // until an engine that is started serves
   std::vector<std::string> power_limits;  // of a board, to be tried; none: the data sheet's alone
+  bool mixed = false;                     // the engines of a model may be of several kinds
+  std::vector<PlannedModel> others;       // models that share the GPUs and the money
   bool exhaustive = false;                // look at all candidates instead of those that can win
 
   // The members that follow are of a run alone.
@@ -85,6 +101,9 @@ struct PlanChoice {
   std::vector<std::int64_t> cp, vp, ep, micro_batch, zero;  // as tp and pp
   std::vector<std::string> recompute = {"none", "selective", "full"};
 };
+
+// Whether the plan divides GPUs among fleets, instead of choosing one.
+inline bool divides(const PlanChoice& plan) { return plan.mixed || !plan.others.empty(); }
 
 struct PlanQuestion {
   ServiceQuestion service;  // its load and limits; not read where there is a run

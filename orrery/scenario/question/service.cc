@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "orrery/base/kinds.h"
 #include "orrery/scenario/question/sweep.h"
@@ -103,6 +104,31 @@ Field& add_rate(Fields& f, std::string name, double& value, std::string doc) {
           },
           std::move(doc))
       .listed(rate_texts);
+}
+
+}  // namespace
+
+namespace {
+
+void declare(Fields& f, SloClass& c) {
+  constexpr double kMost = 1e8;
+  f.add("isl", c.isl, "longest prompt").range(0, kMost);
+  f.add("osl", c.osl, "longest output").range(0, kMost);
+  f.add("priority", c.priority, "priority of the requests").range(0, 1000);
+  f.add("ttft", c.ttft, "limit of the time to the first token");
+  f.add("tpot", c.tpot, "limit of the mean time between the later tokens");
+  f.add("e2e", c.e2e, "limit of the time to the last token");
+  f.add("percentile", c.percentile, "percentile of the class that must meet each limit")
+      .range(0, 100);
+}
+
+void read_class(const std::string& name, const Node& node, SloClass& c) {
+  c.name = name;
+  Fields of;
+  declare(of, c);
+  of.read(node);
+  if (c.ttft <= Seconds(0) && c.tpot <= Seconds(0) && c.e2e <= Seconds(0))
+    node.fail("a class of requests needs a limit: ttft, tpot or e2e");
 }
 
 }  // namespace
@@ -229,6 +255,27 @@ void declare(Fields& f, ServiceQuestion& s, const CostChoice& cost) {
         g.add("e2e_percentile", s.slo.e2e_percentile, kOwn).range(0, 100).needs("slo.e2e", [&s] {
           return s.slo.e2e > Seconds(0);
         });
+        g.custom(
+            "classes", Field::Type::kGroup,
+            [&s](const Node& n) {
+              if (!n.is_map()) n.fail("expected names of classes, each with its limits");
+              s.slo.classes.clear();
+              for (std::size_t i = 0; i < n.keys().size(); ++i)
+                read_class(n.keys()[i], n.items()[i], s.slo.classes.emplace_back());
+            },
+            [&s] {
+              nlohmann::ordered_json all = nlohmann::ordered_json::object();
+              for (SloClass c : s.slo.classes) {
+                Fields of;
+                declare(of, c);
+                all[c.name] = of.json();
+                if (!c.priority) all[c.name].erase("priority");
+              }
+              return all;
+            },
+            "requests with limits besides these, by names: each has isl, osl or priority, which "
+            "say what belongs to it, and ttft, tpot, e2e and percentile; a request belongs to the "
+            "first that it fits");
       },
       "SLO: limits of the latency");
   declare(f, s.speculation);

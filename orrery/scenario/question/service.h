@@ -13,6 +13,21 @@
 
 namespace orrery {
 
+// Requests with limits of their own: those of at most so many tokens, or of a priority, that are in
+// no class before this one.
+struct SloClass {
+  std::string name;
+  std::int64_t isl = 0, osl = 0;         // longest prompt and output; 0: any
+  std::optional<std::int64_t> priority;  // none: any
+  Seconds ttft, tpot, e2e;               // 0: none
+  double percentile = 99;                // share of the class that must meet each limit
+
+  bool has(std::int64_t input, std::int64_t output, std::int64_t priority_of_request) const {
+    return (isl == 0 || input <= isl) && (osl == 0 || output <= osl) &&
+           (!priority || *priority == priority_of_request);
+  }
+};
+
 struct ServiceQuestion {
   // Requests of the load. Absent: 1,000 generated requests, or all requests of a trace. 0: all
   // requests of a trace.
@@ -44,7 +59,10 @@ struct ServiceQuestion {
     Seconds ttft, tpot, e2e;  // 0: none
     double percentile = 99;   // share of requests that must meet each limit, unless it has its own
     std::optional<double> ttft_percentile, tpot_percentile, e2e_percentile;
-    bool any() const { return ttft > Seconds(0) || tpot > Seconds(0) || e2e > Seconds(0); }
+    std::vector<SloClass> classes;  // with limits besides these
+    bool any() const {
+      return ttft > Seconds(0) || tpot > Seconds(0) || e2e > Seconds(0) || !classes.empty();
+    }
   } slo;
 
   // `requests` with its default: 0 means all requests of the trace.

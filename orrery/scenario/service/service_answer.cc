@@ -11,6 +11,7 @@
 #include "orrery/base/estimate.h"
 #include "orrery/base/quantile.h"
 #include "orrery/scenario/service/cluster_metrics.h"
+#include "orrery/scenario/service/slo_classes.h"
 #include "orrery/scenario/service/technique_metrics.h"
 
 namespace orrery {
@@ -20,6 +21,8 @@ constexpr Seconds kMs = milliseconds(1);
 
 // The times of the counted requests, as samples in ms.
 struct Times {
+  explicit Times(const ServiceQuestion& s) : classes(s.slo.classes) {}
+
   std::vector<double> ttft, tpot, e2e, queue;  // queue: from the front end's end to the first step
   double front_end = 0;                        // sum, of those done
   std::int64_t counted = 0, good = 0;
@@ -27,12 +30,13 @@ struct Times {
   SimTime first = kNever, last;
   std::vector<std::pair<SimTime, SimTime>> waits;       // queued, scheduled
   std::map<std::int32_t, std::vector<double>> ttft_of;  // by priority
+  ClassTimes classes;
 };
 
 bool within(Seconds time, Seconds limit) { return limit == Seconds(0) || time <= limit; }
 
 Times times_of(const ServiceQuestion& s, const SimulationResult& r) {
-  Times t;
+  Times t(s);
   const auto n = static_cast<std::int64_t>(r.records.size());
   for (std::int64_t i = s.warmup; i < n - s.cooldown; ++i) {
     const RequestRecord& q = r.records[static_cast<std::size_t>(i)];
@@ -45,7 +49,8 @@ Times times_of(const ServiceQuestion& s, const SimulationResult& r) {
     t.front_end += (q.queued - q.arrival).time() / kMs;
     t.waits.emplace_back(q.queued, q.scheduled);
     if (q.output > 1) t.tpot.push_back(q.tpot() / kMs);
-    t.good += within(q.ttft(), s.slo.ttft) && within(q.e2e(), s.slo.e2e) &&
+    const bool of_class = t.classes.add(q);
+    t.good += of_class && within(q.ttft(), s.slo.ttft) && within(q.e2e(), s.slo.e2e) &&
               (q.output < 2 || within(q.tpot(), s.slo.tpot));
     t.input += q.input;
     t.output += q.output;
@@ -137,7 +142,7 @@ bool meets_slo(const ServiceQuestion& s, const SimulationResult& r) {
   };
   return met(t.ttft, s.slo.ttft, s.slo.ttft_percentile) &&
          met(t.tpot, s.slo.tpot, s.slo.tpot_percentile) &&
-         met(t.e2e, s.slo.e2e, s.slo.e2e_percentile);
+         met(t.e2e, s.slo.e2e, s.slo.e2e_percentile) && t.classes.kept();
 }
 
 std::vector<Metric> service_metrics(const ServiceQuestion& s, const SimulationConfig& config,
@@ -161,6 +166,9 @@ std::vector<Metric> service_metrics(const ServiceQuestion& s, const SimulationCo
     put("itl_max", "ms", r.gaps.largest() / kMs);
   }
   add_distribution(m, "e2e", t.e2e);
+  t.classes.each([&m](const std::string& name, const std::vector<double>& sample) {
+    add_distribution(m, name, sample);
+  });
   add_distribution(m, "queue", t.queue);
   const auto done = static_cast<double>(t.e2e.size());
   if (done > 0) put("front_end", "ms", t.front_end / done);

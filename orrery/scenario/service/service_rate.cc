@@ -68,6 +68,7 @@ class TriedLoad {
                                      {service_.slo.e2e, service_.slo.e2e_percentile}}) {
       if (limit > Seconds(0)) highest = std::max(highest, own.value_or(service_.slo.percentile));
     }
+    for (const SloClass& c : service_.slo.classes) highest = std::max(highest, c.percentile);
     constexpr double kAbove = 50;
     constexpr std::int64_t kMost = 5000;
     constexpr std::int64_t kLeast = 4000;

@@ -1,0 +1,310 @@
+#include "orrery/planner/answer/divided_planner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "orrery/base/error.h"
+#include "orrery/planner/answer/plan_point.h"
+#include "orrery/planner/search/spares.h"
+#include "orrery/planner/search/stock_program.h"
+#include "orrery/planner/verify/proof.h"
+#include "orrery/planner/verify/share_table.h"
+#include "orrery/scenario/document/scenario_keys.h"
+
+namespace orrery {
+namespace {
+
+constexpr double kLess = 0.98;  // of a share that misses the limits with other requests
+constexpr int kMostRounds = 30;
+
+// A model with its load, and what is known of engines for it.
+struct Model {
+  Scenario question;
+  PlannedLoad load;
+  FirstStage first;
+  std::unique_ptr<Trials> trials;
+  std::unique_ptr<ShareTable> shares;
+};
+
+// The question of each model by itself.
+std::vector<Scenario> questions_of(const Scenario& question) {
+  Scenario own = question;
+  auto& asked = std::get<PlanQuestion>(own.asked);
+  const std::vector<PlannedModel> others = std::move(asked.choice.others);
+  asked.choice.others.clear();
+  std::vector<Scenario> out = {own};
+  for (const PlannedModel& other : others) {
+    Scenario s = own;
+    s.name = other.name, s.model = other.model, s.model_overrides = {};
+    std::get<PlanQuestion>(s.asked).service = other.service;
+    if (!other.service.slo.any())
+      throw InputError(fmt::format("plan.others.{}.slo: a plan needs a limit", other.name));
+    if (other.service.find_max_rate || other.service.repeat > 1)
+      throw InputError(fmt::format(
+          "plan.others.{}.load: find_max_rate and repeat have no meaning in a plan", other.name));
+    out.push_back(std::move(s));
+  }
+  return out;
+}
+
+// One of the fleets of a solution.
+struct Fleet {
+  StockPart part;
+  FleetPlan plan;  // with its spare engines
+  double rate = 0;
+};
+
+class Division {
+ public:
+  Division(Runner& runner, const Scenario& question, Desk& desk)
+      : plan_(question.as<PlanQuestion>().choice), desk_(desk) {
+    for (Scenario& own : questions_of(question)) {
+      Model& m = *models_.emplace_back(std::make_unique<Model>());
+      m.question = std::move(own);
+      m.load = planned_load(m.question.as<PlanQuestion>().service, notes_);
+      if (m.load.rate <= 0)
+        throw InputError("plan: all requests of a load come at once; a plan needs a rate");
+      check_lengths(m.question, runner.architecture(m.question.model), m.load);
+      m.first = first_stage(runner, m.question, m.load, desk);
+      if (m.first.options.empty())
+        throw Infeasible(fmt::format("none of {} engines can serve {}: {}", m.first.considered,
+                                     m.question.model, counted(m.first.rejected)));
+      m.trials = std::make_unique<Trials>(runner, m.question, m.load, desk);
+      m.shares = std::make_unique<ShareTable>(plan_, m.load, m.first, *m.trials);
+    }
+    stocks();
+  }
+
+  // The best fleets, all of them simulated. Infeasible: there are none.
+  std::vector<Fleet> settled() {
+    if (plan_.exhaustive) settle_all();
+    for (;;) {
+      desk_.check();
+      const auto solution = solve(program());
+      if (!solution) refuse();
+      bool known = true;
+      for (const StockPart& p : solution->parts) {
+        ShareTable& shares = *models_[p.model]->shares;
+        if (shares.settled(p.option, p.engines)) continue;
+        known = false;
+        shares.settle(p.option, p.engines);
+      }
+      if (known) return fleets(*solution);
+    }
+  }
+
+  // The same, which keep the limits with requests that were not seen before.
+  std::vector<Fleet> proved() {
+    for (int round = 0; round < kMostRounds; ++round) {
+      const std::vector<Fleet> found = settled();
+      bool kept = true;
+      for (const Fleet& f : found) {
+        if (keeps(f)) continue;
+        kept = false;
+        Model& m = *models_[f.part.model];
+        m.shares->lower(f.part.option, f.part.engines, kLess * f.rate / m.load.rate);
+      }
+      if (kept) return found;
+    }
+    throw Infeasible(
+        "the limits are missed with other requests, by all plans that were tried with them");
+  }
+
+  const std::vector<std::unique_ptr<Model>>& models() const { return models_; }
+  const std::vector<std::string>& notes() const { return notes_; }
+  std::int64_t simulations() const {
+    std::int64_t n = 0;
+    for (const auto& m : models_) n += m->trials->simulations();
+    return n;
+  }
+  // "32 of 64 h100-sxm".
+  std::string stock_note(const std::vector<Fleet>& fleets) const {
+    std::map<std::string, std::int64_t> used;
+    for (const Fleet& f : fleets) used[f.plan.engine.gpu.gpu] += f.plan.gpus();
+    std::string out;
+    for (const auto& [gpu, n] : used) {
+      const auto at = stock_of_.find(gpu);
+      const std::string of =
+          at == stock_of_.end() ? "" : fmt::format(" of {}", stocks_[at->second]);
+      out += fmt::format("{}{}{} {}", out.empty() ? "" : ", ", n, of, gpu);
+    }
+    return out;
+  }
+
+ private:
+  void stocks() {
+    for (const auto& m : models_) {
+      for (const RatedOption& o : m->first.options) {
+        const GpuStock& gpu = o.option.gpu;
+        if (gpu.gpus <= 0 || stock_of_.contains(gpu.gpu)) continue;
+        stock_of_[gpu.gpu] = stocks_.size();
+        stocks_.push_back(gpu.gpus);
+      }
+    }
+  }
+
+  StockProgram program() const {
+    StockProgram out;
+    out.stocks = stocks_;
+    out.gpus = plan_.gpus;
+    out.most_money = plan_.budget / kHoursOfMonth;
+    out.mixed = plan_.mixed;
+    for (const auto& m : models_) {
+      std::vector<StockOption>& options = out.models.emplace_back();
+      for (std::size_t k = 0; k < m->shares->options(); ++k) {
+        options.push_back(m->shares->option(k));
+        const auto at = stock_of_.find(m->first.options[k].option.gpu.gpu);
+        if (at != stock_of_.end()) options.back().stock = at->second;
+      }
+    }
+    return out;
+  }
+
+  void settle_all() {
+    for (const auto& m : models_)
+      for (std::size_t k = 0; k < m->shares->options(); ++k)
+        for (std::size_t n = 1; n <= m->shares->option(k).serves.size(); ++n)
+          if (!m->shares->settled(k, static_cast<std::int64_t>(n)))
+            m->shares->settle(k, static_cast<std::int64_t>(n));
+  }
+
+  [[noreturn]] void refuse() const {
+    const StockProgram all = program();
+    for (std::size_t m = 0; m < models_.size() && models_.size() > 1; ++m) {
+      StockProgram one = all;
+      one.models = {all.models[m]};
+      if (!solve(one))
+        throw Infeasible(fmt::format(
+            "no fleets keep the limits of {}, even with all the GPUs and the money to itself",
+            models_[m]->question.model));
+    }
+    throw Infeasible(models_.size() > 1
+                         ? "each model could be served by itself, but all of them need more GPUs "
+                           "or money than there is"
+                         : "no fleets keep the limits with the GPUs and the money that there are");
+  }
+
+  // The fleets of a solution. Each serves a part of its model's load, in proportion to what it can.
+  std::vector<Fleet> fleets(const StockSolution& solution) const {
+    std::vector<double> sum(models_.size(), 0);
+    for (const StockPart& p : solution.parts)
+      sum[p.model] += models_[p.model]->shares->share(p.option, p.engines);
+    std::vector<Fleet> out;
+    for (const StockPart& p : solution.parts) {
+      const Model& m = *models_[p.model];
+      Fleet f{p, {}, m.load.rate * m.shares->share(p.option, p.engines) / sum[p.model]};
+      f.plan.engine = m.first.options[p.option].option;
+      f.plan.spare = spares(plan_, f.plan.engine, p.engines);
+      f.plan.engines = p.engines + f.plan.spare;
+      out.push_back(f);
+    }
+    return out;
+  }
+
+  bool keeps(const Fleet& f) {
+    const Model& m = *models_[f.part.model];
+    const auto key = fmt::format("{} {} {}", f.part.model, f.plan.name(), f.rate);
+    const auto known = kept_.find(key);
+    if (known != kept_.end()) return known->second;
+    return kept_[key] = Trials::kept(m.trials->again(f.plan.at_work(), f.rate,
+                                                     first_seed(m.question.as<PlanQuestion>()),
+                                                     m.trials->deviations(), false));
+  }
+
+  const PlanChoice plan_;
+  Desk& desk_;
+  std::vector<std::unique_ptr<Model>> models_;
+  std::vector<std::string> notes_;
+  std::map<std::string, std::size_t> stock_of_;  // by the GPU
+  std::vector<std::int64_t> stocks_;
+  std::map<std::string, bool> kept_;  // by the fleet and its rate
+};
+
+// The proofs of the fleets. All fleets of a model keep the limits together.
+std::vector<Proof> proofs(const Division& division, const std::vector<Fleet>& fleets) {
+  std::vector<Proof> out;
+  std::map<std::size_t, std::vector<bool>> kept;  // by the model: at each level
+  for (const Fleet& f : fleets) {
+    const Model& m = *division.models()[f.part.model];
+    Proof p;
+    p.raced = {f.plan, 0, f.rate};
+    p.kept = true;
+    const std::int64_t seed = first_seed(m.question.as<PlanQuestion>());
+    p.point = m.trials->again(f.plan, f.rate, seed, 0, true);
+    p.headroom = 100 * (headroom_of(f.plan.at_work(), f.rate, *m.trials) - 1);
+    std::vector<bool>& levels = kept.try_emplace(f.part.model, kLevels, true).first->second;
+    for (std::size_t level = 0; level < kLevels; ++level)
+      if (levels[level])
+        levels[level] =
+            keeps_at(m.question, f.plan.at_work(), f.rate, static_cast<int>(level), *m.trials);
+    out.push_back(std::move(p));
+  }
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const std::vector<bool>& levels = kept.at(fleets[i].part.model);
+    out[i].chance = static_cast<double>(std::count(levels.begin(), levels.end(), true)) / kLevels;
+  }
+  return out;
+}
+
+}  // namespace
+
+void check_divided(const PlanChoice& plan) {
+  const auto refuse = [](bool asked, const char* what) {
+    if (asked)
+      throw InputError(fmt::format(
+          "{}: plans with plan.mixed or plan.others do not have it (docs/planner.md)", what));
+  };
+  refuse(plan.objective != PlanObjective::kCost && plan.objective != PlanObjective::kGpus,
+         "plan.objective other than cost and gpus");
+  refuse(plan.modes != PlanChoice().modes, "plan.modes other than aggregated");
+  refuse(!plan.day.empty(), "plan.day");
+  refuse(!plan.robust.empty(), "plan.robust");
+  refuse(plan.explain, "plan.explain");
+}
+
+Plans find_divided_plan(Runner& runner, const Scenario& question, Desk& desk) {
+  Division division(runner, question, desk);
+  desk.answer_alone();
+  const std::vector<Fleet> fleets = division.proved();
+  const std::vector<Proof> proved = proofs(division, fleets);
+  Plans out;
+  out.answer.scenario = question.name;
+  out.answer.resolved = to_json(question);
+  out.answer.complete = true;
+  double hour = 0;
+  std::int64_t options = 0, considered = 0;
+  for (const auto& m : division.models()) {
+    options += static_cast<std::int64_t>(m->first.options.size());
+    considered += m->first.considered;
+  }
+  for (std::size_t i = 0; i < fleets.size(); ++i) {
+    const Model& m = *division.models()[fleets[i].part.model];
+    out.fleets.push_back(fleets[i].plan);
+    out.rates.push_back(fleets[i].rate);
+    out.questions.push_back(m.question);
+    Point p = point_of(proved[i], m.question);
+    if (fleets[i].rate < (1 - 1e-9) * m.load.rate)
+      p.notes.insert(p.notes.begin() + 1,
+                     fmt::format("share of the requests of {}: {:.3g} %", m.question.model,
+                                 100 * fleets[i].rate / m.load.rate));
+    const double size = static_cast<double>(fleets[i].plan.gpus());
+    const RatedOption& rated = m.first.options[fleets[i].part.option];
+    hour += rated.bound.hour / static_cast<double>(rated.option.gpus()) * size;
+    out.answer.points.push_back(std::move(p));
+  }
+  std::vector<std::string>& told = out.answer.points.front().notes;
+  std::string all = fmt::format("all fleets: {}", division.stock_note(fleets));
+  if (hour > 0) all += fmt::format("; {:.4g} USD an hour", hour);
+  told.insert(told.begin() + 1, all);
+  told.insert(told.end(), division.notes().begin(), division.notes().end());
+  told.push_back(fmt::format("complete: {} of {} engines can serve; {} simulations", options,
+                             considered, division.simulations()));
+  return out;
+}
+
+}  // namespace orrery

@@ -1,0 +1,65 @@
+#include "orrery/planner/emit/launch_facts.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "orrery/base/fields.h"
+
+namespace orrery {
+namespace {
+
+constexpr const char* kFolder = "launch/";
+constexpr const char* kEnd = ".yaml";
+
+void declare(Fields& f, LaunchFacts& l) {
+  f.add("command", l.command, "how the engine is started").verbatim().required();
+  f.add("image", l.image, "container that has it").verbatim();
+  f.group(
+      "flags",
+      [&](Fields& g) {
+        g.add("tp", l.tp, "tensor-parallel ranks").verbatim();
+        g.add("pp", l.pp, "pipeline stages").verbatim();
+        g.add("dp", l.dp, "data-parallel groups").verbatim();
+        g.add("ep", l.ep, "expert-parallel groups").verbatim();
+        g.add("max_model_len", l.max_model_len, "longest sequence").verbatim();
+      },
+      "flags of a layout");
+  f.custom(
+      "formats", Field::Type::kGroup,
+      [&l](const Node& n) {
+        for (std::size_t i = 0; i < n.keys().size(); ++i)
+          l.formats[n.keys()[i]] = n.items()[i].text();
+      },
+      [] { return nlohmann::ordered_json::object(); }, "flags of formats of the weights");
+  f.add("checkpoint_formats", l.checkpoint_formats, "formats are those of the checkpoint");
+  f.add("prefill", l.prefill, "flags of an engine that prefills alone").verbatim();
+  f.add("decode", l.decode, "flags of an engine that decodes alone").verbatim();
+  f.add("requests_counter", l.requests_counter, "counter of Prometheus that counts requests")
+      .verbatim();
+  f.add("sources", l.sources, "where the flags can be read").required();
+}
+
+}  // namespace
+
+std::optional<LaunchFacts> launch_facts(const Bundle& bundle, const std::string& engine) {
+  const auto file = bundle.find(fmt::format("{}{}{}", kFolder, engine, kEnd));
+  if (!file) return std::nullopt;
+  LaunchFacts facts;
+  Fields fields;
+  declare(fields, facts);
+  fields.read(parse_yaml(std::string(file->content), file->name));
+  return facts;
+}
+
+std::vector<std::string> launched_engines(const Bundle& bundle) {
+  std::vector<std::string> out;
+  for (const std::string& path : bundle.list("launch", kEnd)) {
+    const std::string name = path.substr(std::string(kFolder).size());
+    if (name.find('/') == std::string::npos)
+      out.push_back(name.substr(0, name.size() - std::string(kEnd).size()));
+  }
+  return out;
+}
+
+}  // namespace orrery

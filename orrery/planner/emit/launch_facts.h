@@ -1,0 +1,28 @@
+// What catalog/launch says of an engine: the command that starts it, and its flags. Names of a plan
+// stand in braces: {model}, {tp}, {pp}, {dp}, {ep}, {max_model_len}, and {ranks}, which is tp dp.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "orrery/base/bundle.h"
+
+namespace orrery {
+
+struct LaunchFacts {
+  std::string command, image, prefill, decode;
+  std::string tp, pp, dp, ep, max_model_len;
+  std::map<std::string, std::string> formats;  // by the format of the weights
+  bool checkpoint_formats = false;             // the checkpoint alone says the format
+  std::string requests_counter;  // of Prometheus: requests since the start; empty: not known
+  std::vector<std::string> sources;
+};
+
+// Nothing: the catalog has no file of the engine.
+std::optional<LaunchFacts> launch_facts(const Bundle& bundle, const std::string& engine);
+// The engines that have a file.
+std::vector<std::string> launched_engines(const Bundle& bundle);
+
+}  // namespace orrery

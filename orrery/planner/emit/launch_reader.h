@@ -1,0 +1,33 @@
+// Reads the command that starts an engine back as what it starts, by the facts that it was written
+// from (launch_facts.h, platforms.h).
+//
+//   vllm serve meta-llama/Llama-3.1-70B-Instruct --tensor-parallel-size 4 --max-model-len 8192
+//
+// Values of flags may also follow '='. Flags that the facts do not know are listed, so that nobody
+// takes a command for read that was read in part.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "orrery/base/bundle.h"
+#include "orrery/planner/space/fleet_plan.h"
+
+namespace orrery {
+
+struct LaunchRead {
+  EngineOption option;             // without GPU and power limit, which no flag tells
+  std::string model;               // as the engine reads it
+  std::int64_t max_model_len = 0;  // 0: the engine's own
+  bool apart = false;              // it prefills or decodes alone
+  std::vector<std::string> unread;
+};
+
+// InputError: no engine of the catalog is started like this, a flag has no whole number, or the
+// ranks do not divide into the data-parallel groups.
+LaunchRead read_launch(const Bundle& bundle, const std::string& command);
+
+// The words of a command as a shell splits it: quotes and backslashes are taken away.
+std::vector<std::string> shell_words(const std::string& command);
+
+}  // namespace orrery

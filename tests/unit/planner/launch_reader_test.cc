@@ -1,0 +1,199 @@
+// Do the commands of emitted plans read back as the plans?
+#include "orrery/planner/emit/launch_reader.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "orrery/base/error.h"
+#include "orrery/base/node.h"
+#include "orrery/planner/emit/launch.h"
+#include "orrery/planner/emit/launch_facts.h"
+#include "orrery/planner/emit/plan_files.h"
+#include "orrery/planner/emit/platforms.h"
+#include "orrery/planner/space/space.h"
+#include "orrery/scenario/document/scenario_keys.h"
+#include "orrery/scenario/document/scenario_sweep.h"
+#include "orrery/scenario/runner/runner.h"
+
+namespace orrery {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Every engine of the space of a model, also over two nodes.
+std::vector<EngineOption> space_of(const std::string& model, Scenario& question) {
+  question = read_scenario(
+                 parse_yaml(fmt::format("model: {}\nload: {{rate: 1}}\nslo: {{tpot: 1 s}}\nplan: "
+                                        "{{gpu: [h100-sxm], engines: [vllm, sglang, trtllm], "
+                                        "formats: [checkpoint, fp8, fp4], engine_gpus: 16}}",
+                                        model),
+                            "plan"))
+                 .points.front();
+  Runner runner{Bundle()};
+  return engine_options(question, runner.catalog(), runner.architecture(model));
+}
+
+// The option with what the command says of it. Formats that no flag tells are the checkpoint's.
+EngineOption completed(const LaunchRead& read, const EngineOption& written,
+                       const LaunchFacts& facts) {
+  EngineOption out = read.option;
+  out.gpu = written.gpu, out.power_limit = written.power_limit;
+  if (out.format.empty() && !facts.formats.contains(written.format)) out.format = written.format;
+  return out;
+}
+
+TEST(LaunchReader, GivesBackTheScenarioOfEveryEmittedCommand) {
+  const Bundle bundle;
+  std::size_t read = 0, refused = 0;
+  for (const char* model : {"llama-3-8b", "mixtral-8x7b"}) {
+    Scenario question;
+    for (const EngineOption& o : space_of(model, question)) {
+      const LaunchFacts facts = *launch_facts(bundle, o.engine);
+      for (const EngineRole role : {EngineRole::kBoth, EngineRole::kPrefill, EngineRole::kDecode}) {
+        for (const std::int64_t longest : {0, 8192}) {
+          const LaunchCommand c = launch_command(bundle, o, role, "org/some-model", longest);
+          if (c.command.empty()) {
+            ++refused;
+            continue;
+          }
+          const LaunchRead back = read_launch(bundle, c.command);
+          SCOPED_TRACE(c.command);
+          const EngineOption got = completed(back, o, facts);
+          EXPECT_EQ(got.name(), o.name());
+          if (role == EngineRole::kBoth && longest == 0) {
+            EXPECT_EQ(to_json(got.asked(question)), to_json(o.asked(question)));
+          }
+          EXPECT_EQ(back.model, "org/some-model");
+          EXPECT_EQ(back.max_model_len, longest);
+          EXPECT_EQ(back.apart, role != EngineRole::kBoth);
+          EXPECT_THAT(back.unread, IsEmpty());
+          // A format is told by a flag, or the user is told which checkpoint is needed.
+          EXPECT_TRUE(back.option.format == o.format || c.needs.ends_with(" in " + o.format));
+          ++read;
+        }
+      }
+      if (HasFailure()) return;
+    }
+  }
+  EXPECT_GT(read, 300U);
+  EXPECT_GT(refused, 0U);  // TensorRT-LLM has no flags for some
+}
+
+// The texts below `node` that look like commands.
+void commands_of(const Node& node, std::vector<std::string>& out) {
+  if (node.is_scalar()) {
+    const std::string& text = node.text();
+    if (text.find(" --") != text.npos || text.starts_with("vllm serve")) out.push_back(text);
+    return;
+  }
+  for (const Node& item : node.items()) commands_of(item, out);
+}
+
+TEST(LaunchReader, GivesBackTheEnginesOfEveryPlatform) {
+  const Bundle bundle;
+  Scenario question;
+  std::size_t read = 0;
+  for (const EngineOption& o : space_of("mixtral-8x7b", question)) {
+    for (const bool apart : {false, true}) {
+      FleetPlan plan;
+      plan.engine = o, plan.engines = 2;
+      if (apart) plan.decode = o, plan.decode_engines = 3;
+      for (const auto& [name, text] : platform_files(bundle, plan, "org/some-model", 4096, 8)) {
+        std::vector<std::string> commands;
+        commands_of(parse_yaml(text, name), commands);
+        for (const std::string& command : commands) {
+          SCOPED_TRACE(command);
+          const LaunchRead back = read_launch(bundle, command);
+          EngineOption got = completed(back, o, *launch_facts(bundle, o.engine));
+          EXPECT_EQ(got.name(), o.name());
+          EXPECT_EQ(back.model, "org/some-model");
+          EXPECT_EQ(back.max_model_len, 4096);
+          ++read;
+        }
+      }
+    }
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(read, 50U);
+}
+
+// A document of a file of several, from its line "kind: ...".
+std::string kind_of(const std::string& text, const std::string& kind) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t end = std::min(text.find("---\n", at), text.size());
+    const std::string one = text.substr(at, end - at);
+    if (one.find("kind: " + kind + "\n") != std::string::npos) return one;
+    at = end + 4;
+  }
+  return "";
+}
+
+TEST(PlanFiles, ScaleAsTheHeadroomAllows) {
+  const Scenario question =
+      read_scenario(parse_yaml("model: llama-3-8b\ncost: {price: 2}\nload: {rate: 40, requests: "
+                               "150, isl: 512, osl: 64}\nslo: {tpot: 30 ms, ttft: 1 s}\nplan: "
+                               "{gpu: [\"l40s:30\"], tp: [1], pp: [1], spare: 1}",
+                               "plan"))
+          .points.front();
+  Runner runner{Bundle()};
+  const Plans plans = find_plans(runner, question);
+  const FleetPlan& f = plans.fleets.at(0);
+  for (const auto& [path, text] : plan_files(Bundle(), question, plans)) {
+    if (path != "1/kubernetes.yaml") continue;
+    const Node spec = parse_yaml(kind_of(text, "HorizontalPodAutoscaler"), path).at("spec");
+    EXPECT_EQ(spec.at("minReplicas").text(), fmt::format("{}", f.engines));
+    EXPECT_EQ(spec.at("maxReplicas").text(), "30");
+    const Node& target = spec.at("metrics").items().at(0).at("pods").at("target");
+    // Engines that work are loaded up to 1.1 times the target before another one starts.
+    const double each = std::stod(target.at("averageValue").text()) / 1000;
+    const double headroom = plans.answer.points.at(0).find("headroom")->value;
+    EXPECT_NEAR(1.1 * each * static_cast<double>(f.engines - 1), 40 * (1 + headroom / 100), 0.05);
+    std::vector<std::string> commands;
+    commands_of(parse_yaml(kind_of(text, "Deployment"), path), commands);
+    ASSERT_EQ(commands.size(), 1U);
+    EXPECT_EQ(read_launch(Bundle(), commands[0]).option.tp, 1);
+    return;
+  }
+  FAIL() << "no kubernetes.yaml";
+}
+
+TEST(LaunchReader, ListsWhatItDoesNotKnow) {
+  const LaunchRead r = read_launch(
+      Bundle(),
+      "vllm serve meta/model --tensor-parallel-size=4 --swap-space 16 --enforce-eager \\\n"
+      "  --quantization awq --enable-expert-parallel");
+  EXPECT_EQ(r.option.tp, 4);
+  EXPECT_EQ(r.option.ep, 4);
+  EXPECT_EQ(r.option.format, "");
+  EXPECT_THAT(r.unread, ElementsAre("--swap-space 16", "--enforce-eager", "--quantization awq"));
+}
+
+TEST(LaunchReader, RefusesWhatIsNoCommandOfAnEngine) {
+  const auto refusal = [](const std::string& command) -> std::string {
+    try {
+      read_launch(Bundle(), command);
+    } catch (const InputError& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(refusal("ls --tp 4"), HasSubstr("no engine of catalog/launch"));
+  EXPECT_THAT(refusal("vllm"), HasSubstr("no engine of catalog/launch"));
+  EXPECT_THAT(refusal("vllm serve m --tensor-parallel-size four"), HasSubstr("whole number"));
+  EXPECT_THAT(refusal("python -m sglang.launch_server --model-path m --tp-size 8 --dp-size 3 "
+                      "--enable-dp-attention"),
+              HasSubstr("do not divide"));
+}
+
+TEST(ShellWords, AreThoseOfAShell) {
+  EXPECT_THAT(shell_words("a 'b c' \"d \\\" e\" f\\ g \\\n h''"),
+              ElementsAre("a", "b c", "d \" e", "f g", "h"));
+  EXPECT_THAT(shell_words("  "), IsEmpty());
+}
+
+}  // namespace
+}  // namespace orrery
