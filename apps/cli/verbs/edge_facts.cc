@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "orrery/edge/device/edge_device.h"
 #include "orrery/edge/graph/edge_models.h"
+#include "orrery/edge/llm/llm_chip.h"
 
 namespace orrery::cli {
 namespace {
@@ -28,6 +31,23 @@ std::vector<Json> edge_device_facts(const Bundle& bundle) {
       cores.push_back(fmt::format("{} x {} {:.4g} GHz", c.cores, c.core, c.clock.value() / 1e9));
     for (const EdgeGpu& g : d.gpus) gpus.push_back(g.row);
     rows.push_back({{"id", d.id}, {"name", d.row}, {"cores", cores}, {"gpus", gpus}});
+  }
+  const LlmChips chips(bundle);
+  for (const LlmChip& c : chips.all()) {
+    const std::string family = fmt::format("LLMs: {}", c.family->name);
+    const std::string memory = fmt::format("{:.4g} GiB, {:.4g} GB/s", c.memory / gibibytes(1),
+                                           c.bandwidth.value() / 1e9);
+    const auto same = std::find_if(rows.begin(), rows.end(),
+                                   [&](const Json& r) { return r["id"] == c.id; });
+    if (same != rows.end()) {
+      (*same)["memory"] = memory;
+    } else {
+      rows.push_back({{"id", c.id},
+                      {"name", c.names.front()},
+                      {"cores", {family}},
+                      {"gpus", {memory}},
+                      {"memory", memory}});
+    }
   }
   return rows;
 }

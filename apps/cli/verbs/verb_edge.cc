@@ -1,4 +1,4 @@
-// orrery edge: networks on phones, boards and laptops.
+// orrery edge: networks and LLMs on phones, boards and laptops.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -6,8 +6,10 @@
 #include <map>
 
 #include "apps/cli/output/output.h"
+#include "apps/cli/verbs/edge_llm.h"
 #include "apps/cli/verbs/verbs.h"
 #include "apps/face/edge_question.h"
+#include "orrery/base/error.h"
 #include "orrery/edge/fusion/fuse.h"
 
 namespace orrery::cli {
@@ -18,6 +20,7 @@ using face::EdgeLine, face::shape_text, face::window_text;
 struct EdgeOptions : face::EdgeQuestion {
   bool explain = false;
   std::string output = "table";
+  EdgeLlmOptions llm;
 };
 
 void print_kernels(const EdgeAnswer& a) {
@@ -55,7 +58,21 @@ void print_lines(const std::vector<EdgeLine>& lines, bool explain) {
   printed.print();
 }
 
+// Whether the question is about LLMs. InputError: about networks as well.
+bool asks_llms(const EdgeOptions& o, const Bundle& bundle) {
+  const auto is_llm = [&](const std::string& n) { return is_edge_llm(n, bundle); };
+  const auto llms = std::count_if(o.networks.begin(), o.networks.end(), is_llm);
+  if (llms > 0 && std::size_t(llms) < o.networks.size())
+    throw InputError("edge: ask for networks and for LLMs one at a time");
+  return llms > 0;
+}
+
 void answer(const EdgeOptions& o, const Bundle& bundle) {
+  if (asks_llms(o, bundle)) {
+    answer_edge_llms(o.llm, {o.networks, o.devices, o.measured, o.explain, o.output == "json"},
+                     bundle);
+    return;
+  }
   const std::vector<EdgeLine> lines = face::answer(o, bundle);
   if (o.output == "json") return fmt::print("{}", face::json_text(lines, o.explain));
   print_lines(lines, o.explain);
@@ -65,10 +82,13 @@ void answer(const EdgeOptions& o, const Bundle& bundle) {
 
 void add_edge(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand(
-      "edge", "Predicts the latency of a network (ONNX, ncnn) on phones, boards, laptops.");
+      "edge",
+      "Predicts the latency of a network (ONNX, ncnn), or the rates of an LLM with llama.cpp, on "
+      "phones, boards, laptops and PCs.");
   const auto o = std::make_shared<EdgeOptions>();
   app->add_option("NETWORK", o->networks,
-                  "file.onnx, file.param or a bundled network (`orrery list networks`)")
+                  "file.onnx, file.param, a bundled network (`orrery list networks`) or an LLM "
+                  "(`orrery list models`)")
       ->required()
       ->delimiter(',');
   app->add_option("-d,--device", o->devices, "devices (`orrery list devices`), or all")
@@ -91,18 +111,21 @@ void add_edge(CLI::App& program, Context& context) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
       ->capture_default_str();
   app->add_option("--measured", o->measured,
-                  "CSV of networks timed on the device, to calibrate: network,latency_ms")
+                  "CSV of networks timed on the device, to calibrate: network,latency_ms; of LLMs: "
+                  "model,format,prefill_tok_s,decode_tok_s")
       ->type_name("FILE");
   app->add_flag("--explain", o->explain, "also each kernel with its time")->group("output");
   app->add_option("-o,--output", o->output, "table or json")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str()
       ->group("output");
+  add_edge_llm_options(*app, o->llm);
   app->footer(
       "Examples:\n"
       "  orrery edge mobilenet_v2,resnet50 --device raspberry-pi-5,rk3588\n"
       "  orrery edge model.onnx --device snapdragon-8-gen-2 --threads 4 --explain\n"
-      "  orrery edge model.onnx --device jetson-orin-nano --measured mine.csv");
+      "  orrery edge model.onnx --device jetson-orin-nano --measured mine.csv\n"
+      "  orrery edge llama-3.1-8b --device m4-max-40,rtx-4090 --format Q4_K_M,Q8_0");
   app->callback([o, &context] { answer(*o, context.bundle()); });
 }
 

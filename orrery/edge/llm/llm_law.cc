@@ -37,6 +37,25 @@ constexpr Rule kWide[] = {{"vendor", 0.2},
                           {"chip+backend+kernels", 0.15},
                           {"chip", 0.1},
                           {"chip+backend+runtime", 0.25}};
+constexpr Rule kOfProduct[] = {{"vendor", 0.6},
+                               {"family", 0.4},
+                               {"backend", 0.6},
+                               {"runtime", 0.4},
+                               {"kernels", 0.4},
+                               {"vendor+kernels", 0.3},
+                               {"family+kernels", 0.25},
+                               {"backend+kernels", 0.3},
+                               {"family+backend", 0.4},
+                               {"vendor+runtime", 0.3},
+                               {"family+runtime", 0.3},
+                               {"mixture", 0.6},
+                               {"mixture+backend", 0.4},
+                               {"mixture+kernels", 0.4},
+                               {"chip", 0.2},
+                               {"chip+backend+kernels", 0.3},
+                               {"chip+backend+runtime", 0.4},
+                               {"size", 0.3},
+                               {"size+backend", 0.15}};
 constexpr Rule kNarrow[] = {{"vendor", 0.2}, {"family", 0.2}, {"backend", 0.2}, {"runtime", 0.2}};
 constexpr Rule kStart[] = {{"vendor", 0.2},  {"family", 0.2},
                            {"backend", 0.2}, {"runtime", 0.2},
@@ -44,7 +63,10 @@ constexpr Rule kStart[] = {{"vendor", 0.2},  {"family", 0.2},
 constexpr Rule kOfAttention[] = {{"vendor", 0.4},  {"family", 0.3}, {"backend", 0.6},
                                  {"runtime", 0.4}, {"plain", 0.4},  {"width", 0.5},
                                  {"width+backend", 0.3}};
-constexpr Rule kOfOverlap[] = {{"family", 0.3}, {"kernels", 0.3}, {"chip+kernels", 0.3}};
+constexpr Rule kOfTiles[] = {
+    {"vendor", 0.4}, {"family", 0.3}, {"backend", 0.6}, {"runtime", 0.4}, {"plain", 0.4}};
+constexpr Rule kOfOverlap[] = {{"family", 0.3}, {"kernels", 0.3},       {"chip+kernels", 0.3},
+                               {"size", 1.0},   {"size+kernels", 0.5}};
 constexpr Rule kOfHop[] = {{"vendor", 0.2}, {"family", 0.2}};
 
 // Of a term in a phase: the constant's mean, the rules, and by what their deviations are multiplied.
@@ -57,10 +79,11 @@ struct TermRules {
 TermRules rules_of(LlmPhase phase, LlmTerm term) {
   const bool prefill = phase == LlmPhase::kPrefill;
   switch (term) {
-    case LlmTerm::kProduct: return prefill ? TermRules{1, kWide, 2} : TermRules{0.5, kNarrow};
+    case LlmTerm::kProduct: return prefill ? TermRules{1, kOfProduct} : TermRules{0.5, kNarrow};
     case LlmTerm::kAttention: return prefill ? TermRules{1.5, kOfAttention} : TermRules{0, {}};
     case LlmTerm::kWeights: return prefill ? TermRules{-0.5, kNarrow, 2} : TermRules{-0.5, kWide, 4};
     case LlmTerm::kCache: return prefill ? TermRules{0, {}} : TermRules{0, kNarrow, 3};
+    case LlmTerm::kTiles: return prefill ? TermRules{0, kOfTiles} : TermRules{0, {}};
     case LlmTerm::kStart: return TermRules{1.5, prefill ? std::span<const Rule>(kNarrow) : kStart};
     case LlmTerm::kHop: return {0, kOfHop};
     case LlmTerm::kOverlap: return prefill ? TermRules{0, kOfOverlap} : TermRules{0, {}};
@@ -78,7 +101,7 @@ std::string value_of(std::string_view key, const LlmSetting& s) {
   if (key == "kernels") return s.kernels;
   if (key == "mixture") return s.mixture ? "yes" : "";
   if (key == "plain") return s.plain_attention ? "yes" : "";
-  return "yes";  // width
+  return "yes";  // width, size
 }
 
 // "family=ada kernels=k"; empty where a key has no value.
@@ -98,7 +121,7 @@ std::string name_of(std::string_view keys, const LlmSetting& s) {
 }  // namespace
 
 std::vector<LlmEffect> llm_effects(LlmPhase phase, LlmTerm term, const LlmSetting& setting) {
-  constexpr double kConstant = 1, kUsualWidth = 128;
+  constexpr double kConstant = 1, kUsualWidth = 128, kUsualHidden = 4096;
   const TermRules of = rules_of(phase, term);
   if (of.rules.empty()) return {};
   std::vector<LlmEffect> effects = {
@@ -106,10 +129,11 @@ std::vector<LlmEffect> llm_effects(LlmPhase phase, LlmTerm term, const LlmSettin
   for (const Rule& rule : of.rules) {
     const std::string name = name_of(rule.keys, setting);
     if (name.empty()) continue;
-    const bool width = rule.keys.starts_with("width");
-    effects.push_back({fmt::format("{} {}", to_text(term), name),
-                       width ? std::log(setting.head_width / kUsualWidth) : 1, 0,
-                       rule.deviation * of.factor});
+    double times = 1;
+    if (rule.keys.starts_with("width")) times = std::log(setting.head_width / kUsualWidth);
+    if (rule.keys.starts_with("size")) times = std::log(setting.hidden / kUsualHidden);
+    effects.push_back(
+        {fmt::format("{} {}", to_text(term), name), times, 0, rule.deviation * of.factor});
   }
   return effects;
 }

@@ -34,7 +34,8 @@ struct LlmSetting {
   int devices = 1;
   bool mixture = false;          // a mixture of experts
   bool plain_attention = false;  // flash attention is off
-  double head_width = 128;
+  double head_width = 128;  // LlmFile
+  double hidden = 4096;
 };
 
 enum class LlmPhase { kPrefill, kDecode };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 namespace orrery {
 namespace {
@@ -10,6 +11,7 @@ namespace {
 // libraries' workspace (assumed).
 constexpr Bytes kOwnContext = gibibytes(0.4), kSharedContext = gibibytes(0.1);
 constexpr double kGivenOfNominal = 0.97, kPhonePart = 0.6, kSharedPart = 0.9;
+constexpr std::string_view kCpu = "cpu";  // backend without a memory of its own
 constexpr Bytes kLargeApple = gibibytes(36);
 
 }  // namespace
@@ -24,7 +26,8 @@ Bytes memory_limit(const LlmChip& chip, Bytes memory) {
 
 LlmFit memory_fit(const LlmFile& file, const LlmChip& chip, const LlmMemory& m) {
   LlmFit fit;
-  fit.weights = file.size();
+  const bool whole = chip.family->backend == kCpu;
+  fit.weights = whole ? file.size() : file.size() - file.tables();
   fit.cache = file.cache(m.context, m.ubatch);
   fit.buffers =
       (file.buffered_row() * m.ubatch + (chip.shared ? kSharedContext : kOwnContext)) * m.devices;

@@ -1,5 +1,6 @@
 // Whether an LLM fits into a device's memory, in whole: weights, cache of a context, compute
-// buffers, what the backend takes for itself.
+// buffers, what the backend takes for itself. The table of embeddings, which is looked up, stays
+// with the host's processor.
 //
 // What a program may take:
 //   own memory         all that the driver gives (catalog/gpus: usable), or 97 % of the nominal

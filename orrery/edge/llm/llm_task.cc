@@ -19,7 +19,7 @@ double hop(const LlmFile& file, int devices, double tokens) {
 
 std::string_view to_text(LlmTerm term) {
   constexpr std::array<std::string_view, kLlmTerms> kNames = {
-      "product", "attention", "weights", "cache", "start", "hop", "overlap"};
+      "product", "attention", "weights", "cache", "tiles", "start", "hop", "overlap"};
   return kNames[static_cast<std::size_t>(term)];
 }
 
@@ -52,8 +52,9 @@ LlmTimes prefill_times(const LlmFile& file, const LlmChip& chip, int devices,
   at(t, LlmTerm::kAttention) =
       (file.attention_flops(prompt.depth, prompt.tokens) / chip.matrix).value() * part;
   at(t, LlmTerm::kWeights) = (weights / chip.bandwidth).value() * part;
-  at(t, LlmTerm::kCache) =
-      (file.cache_read(prompt.depth + prompt.tokens / 2) / chip.bandwidth).value() * passes * part;
+  at(t, LlmTerm::kTiles) =
+      (file.cache_read(prompt.depth + prompt.tokens / 2) / chip.bandwidth).value() *
+      (prompt.tokens / kTile) * part;
   at(t, LlmTerm::kStart) = file.kernels() * kEachStart.value() * passes * part;
   at(t, LlmTerm::kHop) = hop(file, devices, first) * (passes + devices - 1) / devices;
   return t;

@@ -14,17 +14,19 @@ namespace orrery {
 // kProduct  multiply-adds with weights over the rate of the matrix units
 // kAttention  those of attention, likewise
 // kWeights  bytes of weights read over the bandwidth
-// kCache    bytes of the cache read over the bandwidth
+// kCache    of an answer: bytes of the cache read over the bandwidth
+// kTiles    of a prompt: the same, read again for each kTile queries
 // kStart    kernels started, a microsecond each
 // kHop      what travels from device to device over kHopLink, and kHopWait for each
 // kOverlap  of several devices: the products of passes that follow the first, which overlap
-enum class LlmTerm { kProduct, kAttention, kWeights, kCache, kStart, kHop, kOverlap };
-inline constexpr std::size_t kLlmTerms = 7;
+enum class LlmTerm { kProduct, kAttention, kWeights, kCache, kTiles, kStart, kHop, kOverlap };
+inline constexpr std::size_t kLlmTerms = 8;
 std::string_view to_text(LlmTerm term);
 using LlmTimes = std::array<double, kLlmTerms>;  // seconds
 
 inline constexpr BytesPerSecond kHopLink(16e9);
 inline constexpr Seconds kHopWait(10e-6);
+inline constexpr double kTile = 64;
 
 // One token after `context` others. Layers lie on `devices` equal devices one after the other, so
 // that the times of the parts add up.

@@ -55,6 +55,7 @@ LlmFile::LlmFile(const Architecture& model, const GgufFormat& format)
     : model_(model.id),
       format_(&format),
       kernels_(kOuterKernels),
+      hidden_(model.hidden),
       layers_(model.layers.size()),
       max_context_(model.max_context) {
   using Role = GgufMatrices::Role;
@@ -63,8 +64,8 @@ LlmFile::LlmFile(const Architecture& model, const GgufFormat& format)
   for (const GgufMatrices& m : matrices) {
     if (m.role == Role::kExperts) {
       experts_.push_back({Bytes(m.bytes()), m.active});
-    } else if (m.role != Role::kEmbedding) {
-      always_ += Bytes(m.bytes());
+    } else {
+      (m.role == Role::kEmbedding ? tables_ : always_) += Bytes(m.bytes());
     }
     const Flops flops(2 * m.elements * m.active);
     if (m.role == Role::kOutput) head_flops_ += flops;
@@ -107,7 +108,7 @@ LlmFile LlmFile::of_size(Bytes file) const {
                     file.value() / 1e9, model_, format_->name, size_.value() / 1e9));
   LlmFile out = *this;
   out.size_ = file;
-  out.always_ *= factor;
+  out.tables_ *= factor, out.always_ *= factor;
   for (Experts& e : out.experts_) e.bytes *= factor;
   return out;
 }

@@ -25,6 +25,8 @@ class LlmFile {
   const std::string& model() const { return model_; }
   const GgufFormat& format() const { return *format_; }
   Bytes size() const { return size_; }
+  // The part of it that is looked up, not multiplied, and stays in the host's memory.
+  Bytes tables() const { return tables_; }
   int layers() const { return layers_; }
   int max_context() const { return max_context_; }
   bool mixture() const { return !experts_.empty(); }
@@ -51,6 +53,7 @@ class LlmFile {
   double kernels() const { return kernels_; }
   // What a token takes in the compute buffers: a row of logits, and one of activations, in fp32.
   Bytes buffered_row() const { return buffered_row_; }
+  double hidden() const { return hidden_; }  // elements of a token between layers
   // What travels between devices for a token.
   Bytes hidden_row() const { return hidden_row_; }
 
@@ -68,12 +71,12 @@ class LlmFile {
   };
   std::string model_;
   const GgufFormat* format_ = nullptr;
-  Bytes size_, always_;
+  Bytes size_, tables_, always_;
   std::vector<Experts> experts_;
   std::vector<Attention> attention_;
   Flops body_flops_, head_flops_;
   Bytes state_;
-  double kernels_ = 0;
+  double kernels_ = 0, hidden_ = 0;
   int layers_ = 0, max_context_ = 0;
   Bytes buffered_row_, hidden_row_;
 };

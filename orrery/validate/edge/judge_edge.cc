@@ -145,7 +145,9 @@ std::vector<std::pair<std::string, std::string>> fit_edge(const std::filesystem:
                                                           const std::string& date,
                                                           const Bundle& bundle) {
   ValidationReport report;
-  const std::vector<EdgeRun> runs = read_edge_runs(dir, EdgeDevices(bundle), report);
+  std::vector<EdgeRun> runs;
+  if (std::filesystem::exists(dir / "cnn_edge.csv"))
+    runs = read_edge_runs(dir, EdgeDevices(bundle), report);
   std::vector<std::pair<std::string, std::string>> files;
   for (const char* name : kLaws) {
     const std::vector<EdgeRun> own = of_law(runs, name);

@@ -26,7 +26,8 @@ namespace orrery {
 ValidationReport validate_edge(const std::filesystem::path& dir, const std::string& table,
                                const Bundle& bundle);
 
-// The laws fitted on all rows: paths below catalog/ and the text of each file.
+// The laws fitted on all rows of the tables that `dir` has: paths below catalog/ and the text of
+// each file.
 std::vector<std::pair<std::string, std::string>> fit_edge(const std::filesystem::path& dir,
                                                           const std::string& date,
                                                           const Bundle& bundle);
