@@ -2,9 +2,11 @@
 //
 // A send runs on so many channels that the group's sends to all members would fit into 32
 // (p2pnChannels): 16 of them in a group of two, 4 in a group of eight. A channel takes 64 KiB at
-// least; a part of more than 16 MiB is halved by twice as many channels, up to all. So NCCL 2.7 and
-// later split messages within a node (addP2pToPlan and scheduleP2pTasksToPlan in src/enqueue.cc of
-// https://github.com/NVIDIA/nccl, 2.27; chunks of NVLink have 512 KiB).
+// least; a part of more than 16 MiB is halved by twice as many channels, up to all. NCCL 2.27
+// splits messages within a node in this way (addP2pToPlan and scheduleP2pTasksToPlan in
+// src/enqueue.cc of https://github.com/NVIDIA/nccl; chunks of NVLink have 512 KiB), and other
+// versions are taken to do the same. The group is that of the communicator: torch.distributed
+// makes one of two for a send that stands in no batch, whatever the size of the group.
 //
 // The rate of one channel was not measured. It carries a 16th of the measured send of a group of
 // two at least, and no more than the tuner lets a channel of a tree carry on one node

@@ -158,7 +158,12 @@ void add_collective(const AskedCollective& a, std::int64_t size, Point& p) {
   mean.port_time *= 1 / heaviest;
   a.add_energy(wire_bytes(even, a.link(), choice, mean), p);
   p.limit = choice.reason;
-  p.notes.push_back(a.network.provenance(c));
+  // The provenance of a group is that of the library's own choice.
+  p.notes.push_back(forced.any() && t.time.origin == Origin::kAnalytical
+                        ? fmt::format("an estimate of {} on {} by the library's tuner, which no "
+                                      "measurement supports",
+                                      choice.algorithm, a.link().fabric->id)
+                        : a.network.provenance(c));
 }
 
 void add_exchange(const AskedCollective& a, std::int64_t tokens, Point& p) {
