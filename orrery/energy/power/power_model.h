@@ -3,9 +3,10 @@
 //   power = min(awake + (limit - awake) * activity, regulated * limit)
 //
 // The activity is that of kernel_activity.h at the predicted time of the call. Where calls like it
-// were read on the GPU, the power is corrected by them (power_surfaces.h), within the same bounds. Times that were
-// measured at the board's limit contain the lower clock that the limit asked for, so that a call
-// which demands more than the limit draws the limit, and its time is not stretched again.
+// were read on the GPU, the power is corrected by them (power_surfaces.h), within the same bounds.
+// Times that were measured at the board's limit contain the lower clock that the limit asked for,
+// so that a call which demands more than the limit draws the limit, and its time is not stretched
+// again.
 #pragma once
 
 #include <functional>

@@ -37,8 +37,8 @@ struct EnergyParts {
   Joules idle;  // boards of engines in which no step runs
   // Boards while steps run, as the law of their power ascribes it (PowerParts).
   Joules awake, kernels, arithmetic, memory, collectives;
-  // What the scope of the account counts besides the boards: the rest of the nodes, their power
-  // supplies, and what the PUE adds.
+  // The rest of the nodes, their power supplies, and what the PUE adds, as far as the scope of the
+  // account counts them.
   Joules node_rest, supplies, cooling;
 
   EnergyParts& operator+=(const EnergyParts& more);

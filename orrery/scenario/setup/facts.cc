@@ -72,7 +72,7 @@ const PowerModel* Facts::power(const Gpu& gpu, const KernelClasses& classes) {
   std::optional<PowerModel>& model = powers_[{gpu.id, classes}];
   if (model) return &*model;
   if (!activity_) activity_.emplace(bundle_), boards_.emplace(bundle_);
-  model.emplace(*activity_, boards_->of(gpu), classes, gpu, PowerSurfaces(bundle_, gpu.id));
+  model.emplace(*activity_, boards_->of(gpu), classes, gpu, PowerSurfaces(bundle_, catalog_, gpu));
   return &*model;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <set>
 
 #include "orrery/base/error.h"
@@ -27,7 +28,7 @@ constexpr const char* kSteadyGpuLeftOut = "steady_power, GPU left out";
 constexpr const char* kServices = "llm_energy";
 constexpr const char* kWholeServers = "mlperf";
 
-// What predicts a reading on a GPU.
+// The law and the corrections that predict a reading on a GPU.
 struct ReadingModel {
   const KernelActivity& activity;
   const BoardPower board;
@@ -169,7 +170,7 @@ ValidationReport validate_energy(const std::filesystem::path& dir, const std::st
   for (const KernelPowerRow& r : rows) gpus.insert(r.gpu);
   for (const std::string& id : gpus) {
     const Gpu gpu = catalog.gpu(id);
-    const PowerSurfaces surfaces(bundle, id), none;
+    const PowerSurfaces surfaces(bundle, catalog, gpu);
     const auto asked = [&](const char* name) { return table.empty() || table == name; };
     for (const KernelPowerRow& r : rows) {
       const char* name = r.steady ? kSteady : kKernels;
@@ -180,10 +181,15 @@ ValidationReport validate_energy(const std::filesystem::path& dir, const std::st
     }
     if (gpus.size() < 2 || (!asked(kGpuLeftOut) && !asked(kSteadyGpuLeftOut))) continue;
     const FittedPower others = fit_power(readings, id, activity.shared_error());
+    std::vector<KernelPowerRow> of_others;
+    std::copy_if(rows.begin(), rows.end(), std::back_inserter(of_others),
+                 [&](const KernelPowerRow& r) { return r.gpu != id; });
+    const PowerSurfaces relatives(
+        fit_power_surfaces(of_others, others.activity, others.boards, "").files, catalog, gpu);
     for (const KernelPowerRow& r : rows) {
       const char* name = r.steady ? kSteadyGpuLeftOut : kGpuLeftOut;
       if (r.gpu == id && !r.again && asked(name))
-        report.rows.push_back(row_of(r, name, {others.activity, others.boards.of(gpu), none}));
+        report.rows.push_back(row_of(r, name, {others.activity, others.boards.of(gpu), relatives}));
     }
   }
   return report;

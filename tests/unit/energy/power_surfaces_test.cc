@@ -91,8 +91,9 @@ TEST(PowerModel, CorrectsWithinTheBoard) {
 TEST(CatalogPowerSurfaces, BelongToClassesOfFamilies) {
   const Bundle bundle;
   std::size_t seen = 0;
+  const Catalog catalog(bundle);
   for (const char* gpu : {"b200-sxm", "h200-sxm"}) {
-    const PowerSurfaces surfaces(bundle, gpu);
+    const PowerSurfaces surfaces(bundle, catalog, catalog.gpu(gpu));
     for (const KernelFamily* family : kernel_families()) {
       for (const KernelClass& c : family->classes()) {
         for (const char* framework : {"vllm", "trtllm"}) {
@@ -114,9 +115,26 @@ TEST(CatalogPowerSurfaces, BelongToClassesOfFamilies) {
     }
   }
   EXPECT_GT(seen, 300u);
-  EXPECT_FALSE(PowerSurfaces(bundle, "h100-sxm")
-                   .reading("gemm", "vllm", "bf16", {}, milliseconds(1))
-                   .has_value());
+}
+
+// An H100 runs the kernels of an H200, a GB200 those of a B200. An A100 and other vendors' GPUs are
+// farther from both than these are from each other.
+TEST(CatalogPowerSurfaces, ServeNearRelatives) {
+  const Bundle bundle;
+  const Catalog catalog(bundle);
+  const auto bf16 = [&](const char* gpu) {
+    return PowerSurfaces(bundle, catalog, catalog.gpu(gpu))
+        .reading("gemm", "vllm", "bf16",
+                 power_place(SurfacePlace(12, 12, 12, 0), {0.6, 0.2}, milliseconds(1)),
+                 milliseconds(1));
+  };
+  EXPECT_EQ(bf16("h100-sxm")->log, bf16("h200-sxm")->log);
+  EXPECT_EQ(bf16("gb200")->log, bf16("b200-sxm")->log);
+  // The error of another GPU's surface is not known, and the law's stays.
+  EXPECT_EQ(bf16("h100-sxm")->trusted, 0);
+  EXPECT_EQ(bf16("h200-sxm")->trusted, 1);
+  EXPECT_FALSE(bf16("a100-80g-sxm").has_value());
+  EXPECT_FALSE(bf16("mi300x").has_value());
 }
 
 }  // namespace

@@ -80,8 +80,8 @@ TEST(ServicePower, ThePowerOverTimeMakesUpTheEnergy) {
   }
 }
 
-// The parts of the energy of a run: a board is idle for the time in which no step runs, at its awake
-// power, and what the scope adds is what the metrics say it adds.
+// The parts of the energy of a run: a board is idle for the time in which no step runs, at its
+// awake power, and what the scope adds is what the metrics say it adds.
 TEST(ServicePower, TheEnergyOfARunIsItemised) {
   const auto joules = [](const Point& p, std::string_view name) {
     const auto row = std::find_if(p.energy.begin(), p.energy.end(),
