@@ -35,7 +35,7 @@ std::string things_to_try() {
          "  What does a service need?\n"
          "    orrery plan --model llama-3-8b --gpu h100-sxm,l40s --rate 4 --slo tpot:40ms\n"
          "  How long does training take?\n"
-         "    orrery train --recipe llama-3-70b-bridge-h100-fp8\n"
+         "    orrery train --model llama-3-8b --gpu h100-sxm --gpus 64 --stack fsdp\n"
          "  Which models and GPUs are known?\n"
          "    orrery list models\n\n"
          "`orrery --help` lists the verbs, `orrery VERB --help` the flags of one.\n";
