@@ -11,6 +11,7 @@
 #include "orrery/base/error.h"
 #include "orrery/validate/areas/areas.h"
 #include "orrery/validate/choices/planner_choices.h"
+#include "orrery/validate/edge/judge_edge.h"
 #include "orrery/validate/energy/judge_energy.h"
 #include "orrery/validate/judge/accelerator.h"
 #include "orrery/validate/judge/inference.h"
@@ -129,6 +130,7 @@ void print_area(const ValidateOptions& o, const Bundle& bundle) {
     if (o.area == "neusight") return validate_neusight(o.data, o.table, bundle);
     if (o.area == "accelerator") return validate_accelerator(o.data, o.table, bundle);
     if (o.area == "energy") return validate_energy(o.data, o.table, bundle);
+    if (o.area == "edge") return validate_edge(o.data, o.table, bundle);
     return validate_training_memory(o.data, o.table, bundle, constants);
   };
   const ValidationReport report = rows_of();
@@ -254,7 +256,7 @@ void add_validate(CLI::App& program, Context& context) {
   app->add_option(
          "AREA", o->area,
          "all, kernels, layers, steps, inference, serving, network, training, training-memory, "
-         "energy, neusight, planner or accelerator")
+         "energy, neusight, edge, planner or accelerator")
       ->required();
   app->add_option("--data", o->data,
                   "folder of the measured tables of AREA; of all: the folder above those "
