@@ -51,7 +51,7 @@ struct EdgeFact {
   double value = 0;
 };
 
-// What a law knows a processor by.
+// A law knows a processor by these.
 struct EdgeFacts {
   std::vector<EdgeFact> numbers;
   std::string design;  // the core, or the design of the GPU: processors of one are alike

@@ -92,7 +92,7 @@ EdgeAnswer EdgePredictor::answer(const EdgeGraph& graph, EdgePrecision precision
   }
   const Seconds kernels = time_of(costs_, {sum}, 0, origin).value;
   a.latency = time_of(costs_, {sum, deviation_of(graph, precision)}, law_.residual, origin);
-  // What the network is known to differ by is shared by its kernels.
+  // All kernels share the known deviation of their network.
   for (EdgeAnswer::Kernel& k : a.kernels)
     if (kernels > Seconds(0)) k.time *= a.latency.value / kernels;
   if (const std::string unknown = unknown_ops_note(graph); !unknown.empty())

@@ -61,7 +61,8 @@ EdgeCosts calibrated(const EdgeCosts& before, std::span<const MeasuredNetwork> m
     spread.compute(variance);
     const Eigen::VectorXd pull = spread.solve(off + slopes * (out.mean - before.mean));
     Eigen::VectorXd move = before.mean + together * pull - out.mean;
-    // What of a row's difference is noise: beyond the limit its weight falls, as Huber's loss says.
+    // Noise is a part of each row's difference. Beyond the limit the row's weight falls, as Huber's
+    // loss says.
     const auto beyond = own.array() * pull.array().abs() / noise.array().sqrt() / kHuberLimit;
     weights = beyond.max(1).inverse().matrix().eval();
     const double longest = move.cwiseAbs().maxCoeff();

@@ -1,12 +1,12 @@
-// What the work of a network costs on one processor, as far as it is known.
+// The costs of the work of networks on one processor, as far as they are known.
 //
 // The latency is a sum over kinds of work (edge_work.h), times what the network itself differs by:
 //
 //   time = exp(deviation of the network) * sum over kinds of cost * amount
 //
 // The logarithms of the costs and the deviations are jointly normal. Measured networks move them
-// (calibrated): the most likely values, found by Gauss and Newton's method, with the curvature there
-// as their covariance. An outlier pulls as Huber's loss lets it. Deviations of two networks go
+// (calibrated): the most likely values, found by Gauss and Newton's method, with the curvature
+// there as their covariance. An outlier pulls as Huber's loss lets it. Deviations of two networks go
 // together where they did on other processors: two networks of one family, say.
 #pragma once
 

@@ -21,7 +21,7 @@
 
 namespace orrery {
 
-// What processors of one design cost beyond the line of their facts.
+// Processors of one design cost this beyond the line of their facts.
 struct EdgeDesign {
   std::string name;  // "cortex-a76"
   int devices = 0;   // that were measured
@@ -41,7 +41,7 @@ struct EdgeLaw {
 
   // The costs of a processor without measurements. A fact that the law does not know is ignored.
   EdgeCosts costs(const EdgeFacts& of) const;
-  // Which deviation is that of the network; kNoDeviation for one that the law does not know.
+  // The number of the network's deviation; kNoDeviation for one that the law does not know.
   int deviation_of(std::string_view network) const;
 };
 

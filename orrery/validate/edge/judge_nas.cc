@@ -42,7 +42,7 @@ std::string kind_of(const EdgeRun& run) {
   return "CPU";
 }
 
-// What one column's rows are predicted as.
+// The predictions of one column's rows.
 struct JudgedColumn {
   std::vector<std::pair<double, double>> pairs;  // measured and predicted, ms
   std::vector<double> errors;                    // percent

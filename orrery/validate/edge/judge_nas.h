@@ -1,6 +1,6 @@
 // `orrery validate edge --table nas`: architectures of NAS-Bench-201 and FBNet on the devices of
-// HELP (nas_rows.h), by HELP's protocol: ten architectures are measured on a device that the law has
-// not seen at any batch, and all others are predicted.
+// HELP (nas_rows.h), by HELP's protocol: ten architectures are measured on a device that the law
+// has not seen at any batch, and all others are predicted.
 //
 // The law of a space is fitted on some architectures of every other device. The ten are chosen by
 // the hash of their names, and so are the rows of each column that the report has: a tenth. The

@@ -2,8 +2,8 @@
 // tables, from HELP (docs/data.md).
 //
 // A run is a column of the table: a device and a batch. Networks are what the architecture strings
-// name (edge/graph/nas_spaces.h), as PyTorch executes them, node by node. The columns that HELP took
-// from HW-NAS-Bench were measured with TFLite, whose converter leaves zeros out.
+// name (edge/graph/nas_spaces.h), as PyTorch executes them, node by node. The columns that HELP
+// took from HW-NAS-Bench were measured with TFLite, whose converter leaves zeros out.
 #pragma once
 
 #include <filesystem>

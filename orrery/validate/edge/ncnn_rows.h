@@ -4,8 +4,8 @@
 // A run is a processor of a device: some of its cores, or a GPU. Networks are known by the kernels
 // that ncnn has fused. The latency of a row is the least of its loops, where the list states it.
 // Networks of bytes on a line of a GPU are refused: ncnn executes them on the cores, and the list
-// does not say on how many. The list has some networks twice for one run, by different versions of ncnn: such rows, which
-// differ by 11 % on average, are one row with their geometric mean.
+// does not say on how many. The list has some networks twice for one run, by different versions of
+// ncnn: such rows, which differ by 11 % on average, are one row with their geometric mean.
 #pragma once
 
 #include <filesystem>
