@@ -265,7 +265,7 @@ void add_validate(CLI::App& program, Context& context) {
   app->add_option(
          "AREA", o->area,
          "all, kernels, layers, steps, inference, serving, network, training, training-memory, "
-         "energy, neusight, planner or accelerator")
+         "energy, neusight, edge, planner or accelerator")
       ->required();
   app->add_option("--data", o->data,
                   "folder of the measured tables of AREA; of all: the folder above those "

@@ -54,6 +54,7 @@ EdgeGpu read_edge_gpu(const Node& node) {
   f.add("row", g.row, "the name that tables give it").required();
   f.add("kind", g.kind, "whose design").required();
   f.add("rate", g.rate, "of floats at the highest clock").required();
+  f.add("source", g.source, "the document that states the rate");
   f.read(node);
   return g;
 }
@@ -115,8 +116,7 @@ const EdgeDevice* EdgeDevices::of_row(std::string_view row) const {
   return found == devices_.end() ? nullptr : &*found;
 }
 
-std::vector<EdgeFact> EdgeDevices::facts(const EdgeDevice& device, int threads,
-                                         EdgePlacement from) const {
+EdgeFacts EdgeDevices::facts(const EdgeDevice& device, int threads, EdgePlacement from) const {
   std::vector<EdgeCluster> order = device.clusters;
   if (from == EdgePlacement::kSlow) std::reverse(order.begin(), order.end());
   FlopsPerSecond rate;
@@ -127,14 +127,15 @@ std::vector<EdgeFact> EdgeDevices::facts(const EdgeDevice& device, int threads,
     left -= taken;
   }
   const EdgeCore& first = core(order.front().core);
-  return {{"rate", std::log(rate / kCoresRate)},
-          {"threads", std::log(threads - left)},
-          {"dot_product", first.dot_product ? 1.0 : 0.0},
-          {first.isa, 1}};
+  return {{{"rate", std::log(rate / kCoresRate)},
+           {"threads", std::log(threads - left)},
+           {"dot_product", first.dot_product ? 1.0 : 0.0},
+           {first.isa, 1}},
+          first.name};
 }
 
-std::vector<EdgeFact> EdgeDevices::facts(const EdgeGpu& gpu) {
-  return {{"rate", std::log(gpu.rate / kGpuRate)}, {gpu.kind, 1}};
+EdgeFacts EdgeDevices::facts(const EdgeGpu& gpu) {
+  return {{{"rate", std::log(gpu.rate / kGpuRate)}, {gpu.kind, 1}}, ""};
 }
 
 }  // namespace orrery

@@ -35,6 +35,7 @@ struct EdgeGpu {
   std::string row;   // the name that tables give it
   std::string kind;  // "mali", "adreno", "powervr", "apple", "tegra", "integrated", "desktop", ...
   FlopsPerSecond rate;  // of floats at the highest clock
+  std::string source;   // the document that states the rate; empty: assumed
 };
 
 struct EdgeDevice {
@@ -48,6 +49,12 @@ struct EdgeDevice {
 struct EdgeFact {
   std::string name;
   double value = 0;
+};
+
+// A law knows a processor by these.
+struct EdgeFacts {
+  std::vector<EdgeFact> numbers;
+  std::string design;  // the core, or the design of the GPU: processors of one are alike
 };
 
 // The side of the clusters from which a run takes its cores.
@@ -67,10 +74,11 @@ class EdgeDevices {
 
   // The facts of `threads` cores: "rate", the logarithm of their float rate over 20 GFLOP/s;
   // "threads", the logarithm of their number; "dot_product"; and the instruction set ("x86"), which
-  // is 1. More threads than cores count as all cores. REQUIRES: a device with clusters.
-  std::vector<EdgeFact> facts(const EdgeDevice& device, int threads, EdgePlacement from) const;
+  // is 1. The design is that of the first core. More threads than cores count as all cores.
+  // REQUIRES: a device with clusters.
+  EdgeFacts facts(const EdgeDevice& device, int threads, EdgePlacement from) const;
   // The facts of a GPU: "rate", the logarithm of its float rate over 1 TFLOP/s, and its kind.
-  static std::vector<EdgeFact> facts(const EdgeGpu& gpu);
+  static EdgeFacts facts(const EdgeGpu& gpu);
 
  private:
   std::map<std::string, EdgeCore> cores_;

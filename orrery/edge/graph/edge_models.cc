@@ -29,7 +29,7 @@ EdgeGraph edge_model(const Bundle& bundle, std::string_view name) {
     throw InputError(fmt::format("unknown network '{}'{}", name, did_you_mean(name, names)));
   }
   EdgeGraph graph = read_ncnn_param(file->content, file->name);
-  graph.name = name;
+  graph.name = graph.bundled = name;
   return graph;
 }
 

@@ -102,6 +102,7 @@ struct EdgeGraph {
   // The runtime whose own format the graph was read from, which executes the nodes as they are;
   // empty otherwise. ncnn's tool has already fused what a .param holds.
   std::string lowered_for;
+  std::string bundled;  // its name where it is a network of catalog/edge/models; empty otherwise
   std::vector<EdgeTensor> tensors;
   std::vector<EdgeNode> nodes;       // every node behind those that it reads
   std::vector<int> inputs, outputs;  // tensors

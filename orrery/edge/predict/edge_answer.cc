@@ -27,14 +27,18 @@ const char* EdgePredictor::law_name(const EdgeProcessor& processor) {
 EdgePredictor::EdgePredictor(const EdgeLaw& law, const EdgeDevice& device,
                              const EdgeDevices& devices, const EdgeProcessor& processor,
                              const std::string& runtime)
-    : runtime_(fusion_rules(runtime).name), law_(law) {
+    : runtime_(fusion_rules(runtime).name), law_(law), gpu_(processor.gpu) {
   if (processor.gpu) {
     if (device.gpus.empty())
       throw InputError(fmt::format("{}: no GPU is known of this device", device.id));
-    costs_ = law_.costs(EdgeDevices::facts(device.gpus.front()));
+    const EdgeGpu& gpu = device.gpus.front();
+    costs_ = law_.costs(EdgeDevices::facts(gpu));
     notes_.push_back(
-        fmt::format("{} with Vulkan, whose arithmetic rate is assumed: no document was looked up",
-                    device.gpus.front().row));
+        gpu.source.empty()
+            ? fmt::format(
+                  "{} with Vulkan, whose arithmetic rate is assumed: no document was looked up",
+                  gpu.row)
+            : fmt::format("{} with Vulkan", gpu.row));
   } else {
     const int cores = cores_of(device);
     if (cores == 0)
@@ -58,9 +62,21 @@ EdgePredictor::EdgePredictor(const EdgeLaw& law, const EdgeDevice& device,
 void EdgePredictor::calibrate(std::span<const TimedNetwork> timed) {
   std::vector<MeasuredNetwork> measured;
   for (const TimedNetwork& t : timed)
-    measured.push_back({work_of(fuse(t.graph, fusion_rules(runtime_)), t.precision), t.time});
+    measured.push_back({{work_of(fuse(t.graph, fusion_rules(runtime_)), t.precision),
+                         deviation_of(t.graph, t.precision)},
+                        t.time});
   costs_ = calibrated(costs_, measured);
   timed_ += measured.size();
+}
+
+// The law knows the bundled networks as ncnn executes them.
+int EdgePredictor::deviation_of(const EdgeGraph& graph, EdgePrecision precision) const {
+  if (gpu_ && precision == EdgePrecision::kInt8)
+    throw InputError(fmt::format(
+        "{}: {} executes networks of bytes (int8) on the cores, not on the GPU: leave out --gpu",
+        graph.name, kFittedRuntime));
+  if (graph.bundled.empty() || runtime_ != kFittedRuntime) return kNoDeviation;
+  return law_.deviation_of(graph.bundled + (precision == EdgePrecision::kInt8 ? "_int8" : ""));
 }
 
 EdgeAnswer EdgePredictor::answer(const EdgeGraph& graph, EdgePrecision precision) const {
@@ -71,10 +87,14 @@ EdgeAnswer EdgePredictor::answer(const EdgeGraph& graph, EdgePrecision precision
   for (EdgeKernel& k : fuse(graph, fusion_rules(runtime_))) {
     const EdgeWork work = work_of(k, precision);
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += work[i];
-    const Seconds time = time_of(costs_, work, 0, origin).value;
+    const Seconds time = time_of(costs_, {work}, 0, origin).value;
     a.kernels.push_back({std::move(k), time});
   }
-  a.latency = time_of(costs_, sum, law_.residual, origin);
+  const Seconds kernels = time_of(costs_, {sum}, 0, origin).value;
+  a.latency = time_of(costs_, {sum, deviation_of(graph, precision)}, law_.residual, origin);
+  // All kernels share the known deviation of their network.
+  for (EdgeAnswer::Kernel& k : a.kernels)
+    if (kernels > Seconds(0)) k.time *= a.latency.value / kernels;
   if (const std::string unknown = unknown_ops_note(graph); !unknown.empty())
     a.notes.push_back(unknown + " are counted by their data alone");
   if (timed_ > 0)

@@ -46,14 +46,18 @@ class EdgePredictor {
                 const EdgeProcessor& processor, const std::string& runtime);
   static const char* law_name(const EdgeProcessor& processor);
 
-  // Costs move towards these times.
+  // Costs move towards these times. InputError: a network of bytes on a GPU.
   void calibrate(std::span<const TimedNetwork> timed);
 
+  // InputError: a network of bytes on a GPU, which ncnn executes on the cores.
   EdgeAnswer answer(const EdgeGraph& graph, EdgePrecision precision) const;
 
  private:
+  int deviation_of(const EdgeGraph& graph, EdgePrecision precision) const;
+
   std::string runtime_;
   EdgeLaw law_;
+  bool gpu_;
   EdgeCosts costs_;
   std::size_t timed_ = 0;
   std::vector<std::string> notes_;

@@ -1,6 +1,7 @@
 #include "orrery/edge/predict/edge_law.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -8,17 +9,9 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/fields.h"
-#include "orrery/base/fit.h"
 
 namespace orrery {
 namespace {
-
-constexpr double kMicro = 1e-6;
-constexpr double kHuberLimit = 2;  // in kEdgeNoise
-
-Eigen::Map<const Eigen::VectorXd> amounts(const EdgeWork& work) {
-  return {work.data(), static_cast<Eigen::Index>(work.size())};
-}
 
 std::vector<double> numbers(const Node& node, std::size_t count) {
   if (!node.is_list() || node.items().size() != count)
@@ -34,57 +27,67 @@ std::string list_text(const Eigen::VectorXd& values) {
   return "[" + text + "]";
 }
 
+// A symmetric matrix as its lower triangle, a list for each row.
+Eigen::MatrixXd triangle(const Node& node, std::size_t size) {
+  if (node.items().size() != size) node.fail(fmt::format("expected {} rows", size));
+  Eigen::MatrixXd m(size, size);
+  for (std::size_t i = 0; i < size; ++i) {
+    const auto row = numbers(node.items()[i], i + 1);
+    for (std::size_t k = 0; k <= i; ++k)
+      m(Eigen::Index(i), Eigen::Index(k)) = m(Eigen::Index(k), Eigen::Index(i)) = row[k];
+  }
+  return m;
+}
+
+std::string triangle_text(const char* name, const Eigen::MatrixXd& m) {
+  if (m.size() == 0) return fmt::format("{}: []\n", name);
+  std::string text = fmt::format("{}:\n", name);
+  for (Eigen::Index i = 0; i < m.rows(); ++i)
+    text += fmt::format("  - {}\n", list_text(m.row(i).head(i + 1).transpose()));
+  return text;
+}
+
+EdgeDesign read_design(const Node& node) {
+  EdgeDesign d;
+  d.name = node.at("name").as_string();
+  d.devices = static_cast<int>(node.at("devices").as_int());
+  const auto values = numbers(node.at("of"), kEdgeWorkKinds);
+  d.beyond = Eigen::Map<const Eigen::VectorXd>(values.data(), kEdgeWorkKinds);
+  return d;
+}
+
 }  // namespace
 
-EdgeCosts EdgeLaw::costs(std::span<const EdgeFact> of) const {
+EdgeCosts EdgeLaw::costs(const EdgeFacts& of) const {
   Eigen::VectorXd at = Eigen::VectorXd::Zero(lines.rows());
   at[0] = 1;
-  for (const EdgeFact& f : of) {
+  for (const EdgeFact& f : of.numbers) {
     const auto found = std::find(facts.begin(), facts.end(), f.name);
     if (found != facts.end()) at[found - facts.begin()] = f.value;
   }
-  return {lines.transpose() * at, covariance};
-}
-
-EdgeCosts calibrated(const EdgeCosts& before, std::span<const MeasuredNetwork> measured) {
-  if (measured.empty()) return before;
-  const Eigen::Index kinds = before.mean.size();
-  const Eigen::MatrixXd stiffness =
-      before.covariance.ldlt().solve(Eigen::MatrixXd::Identity(kinds, kinds));
-  EdgeCosts out = before;
-  Eigen::MatrixXd curvature;
-  constexpr int kSteps = 40;
-  constexpr double kLongest = 1, kConverged = 1e-6;
-  for (int step = 0; step < kSteps; ++step) {
-    curvature = stiffness;
-    Eigen::VectorXd pull = -stiffness * (out.mean - before.mean);
-    for (const MeasuredNetwork& m : measured) {
-      const Eigen::VectorXd terms = out.mean.array().exp() * amounts(m.work).array();
-      const double sum = terms.sum();
-      const Eigen::VectorXd shares = terms / sum;
-      const double off = std::log(m.time.value() / (sum * kMicro));
-      const double weight = huber_weight(off / kEdgeNoise, kHuberLimit) / (kEdgeNoise * kEdgeNoise);
-      curvature += weight * shares * shares.transpose();
-      pull += weight * off * shares;
-    }
-    Eigen::VectorXd move = curvature.ldlt().solve(pull);
-    const double longest = move.cwiseAbs().maxCoeff();
-    if (longest > kLongest) move *= kLongest / longest;
-    out.mean += move;
-    if (longest < kConverged) break;
+  constexpr auto kKinds = static_cast<Eigen::Index>(kEdgeWorkKinds);
+  const auto own = static_cast<Eigen::Index>(networks.size());
+  EdgeCosts c{Eigen::VectorXd::Zero(kKinds + own),
+              Eigen::MatrixXd::Zero(kKinds + own, kKinds + own), 0};
+  c.mean.head(kKinds) = lines.transpose() * at;
+  c.covariance.topLeftCorner(kKinds, kKinds) = covariance;
+  if (own > 0) {
+    c.covariance.bottomRightCorner(own, own) = deviations;
+    c.unknown = deviations.trace() / double(own);
   }
-  out.covariance = curvature.ldlt().solve(Eigen::MatrixXd::Identity(kinds, kinds));
-  return out;
+  if (designs.empty()) return c;
+  const auto design = std::find_if(designs.begin(), designs.end(),
+                                   [&](const EdgeDesign& d) { return d.name == of.design; });
+  const int devices = design == designs.end() ? 0 : design->devices;
+  if (devices > 0) c.mean.head(kKinds) += design->beyond;
+  // A design is known as well as the mean of its devices and one more, that of all designs, is.
+  c.covariance.topLeftCorner(kKinds, kKinds) += design_covariance / (1.0 + devices);
+  return c;
 }
 
-Estimate<Seconds> time_of(const EdgeCosts& costs, const EdgeWork& work, double residual,
-                          Origin origin) {
-  const Eigen::VectorXd terms = costs.mean.array().exp() * amounts(work).array();
-  const double sum = terms.sum();
-  if (sum <= 0) return {Seconds(0), 0, 0, origin};
-  const Eigen::VectorXd shares = terms / sum;
-  const double shared = std::sqrt(std::max(0.0, shares.dot(costs.covariance * shares)));
-  return {Seconds(sum * kMicro), shared, residual, origin};
+int EdgeLaw::deviation_of(std::string_view network) const {
+  const auto found = std::find(networks.begin(), networks.end(), network);
+  return found == networks.end() ? kNoDeviation : static_cast<int>(found - networks.begin());
 }
 
 EdgeLaw read_edge_law(const Bundle& bundle, const std::string& name) {
@@ -110,25 +113,31 @@ EdgeLaw read_edge_law(const Bundle& bundle, const std::string& name) {
         }
       },
       none, "slopes of the logarithms of the costs, by fact");
-  f.custom(
-      "covariance", Field::Type::kList,
-      [&law](const Node& node) {
-        if (node.items().size() != kEdgeWorkKinds)
-          node.fail(fmt::format("expected {} rows", kEdgeWorkKinds));
-        law.covariance.resize(kEdgeWorkKinds, kEdgeWorkKinds);
-        for (std::size_t i = 0; i < kEdgeWorkKinds; ++i) {
-          const auto row = numbers(node.items()[i], i + 1);
-          for (std::size_t k = 0; k <= i; ++k)
-            law.covariance(Eigen::Index(i), Eigen::Index(k)) =
-                law.covariance(Eigen::Index(k), Eigen::Index(i)) = row[k];
-        }
-      },
-      none, "of the logarithms of the costs, its lower triangle");
+  const auto list = [&](const char* name, const char* about, auto read) {
+    f.custom(name, Field::Type::kList, read, none, about);
+  };
+  list("covariance", "of the logarithms of the costs, its lower triangle",
+       [&](const Node& node) { law.covariance = triangle(node, kEdgeWorkKinds); });
+  list("designs", "what processors of one design cost beyond the lines", [&](const Node& node) {
+    for (const Node& item : node.items()) law.designs.push_back(read_design(item));
+  });
+  list("design_covariance", "of the designs, as covariance", [&](const Node& node) {
+    if (!node.items().empty()) law.design_covariance = triangle(node, kEdgeWorkKinds);
+  });
+  list("networks", "whose deviations are known", [&](const Node& node) {
+    for (const Node& item : node.items()) law.networks.push_back(item.as_string());
+  });
+  list("deviations", "of the networks, their covariance",
+       [&](const Node& node) { law.deviations = triangle(node, node.items().size()); });
   const Node node = parse_yaml(file->content, file->name);
   f.read(node);
   if (law.facts.empty() || !law.facts.front().empty())
     node.fail("expected the first line to be the constant one, of the fact ''");
   if (law.covariance.size() == 0) node.fail("expected a covariance");
+  if (!law.designs.empty() && law.design_covariance.size() == 0)
+    node.fail("expected a covariance of the designs");
+  if (law.deviations.rows() != Eigen::Index(law.networks.size()))
+    node.fail("expected a deviation of each network");
   return law;
 }
 
@@ -143,10 +152,14 @@ std::string edge_law_text(const EdgeLaw& law) {
   for (std::size_t i = 0; i < law.facts.size(); ++i)
     text += fmt::format("  - {{fact: \"{}\", of: {}}}\n", law.facts[i],
                         list_text(law.lines.row(Eigen::Index(i)).transpose()));
-  text += "covariance:\n";
-  for (Eigen::Index i = 0; i < law.covariance.rows(); ++i)
-    text += fmt::format("  - {}\n", list_text(law.covariance.row(i).head(i + 1).transpose()));
-  return text;
+  text += triangle_text("covariance", law.covariance) + "designs:\n";
+  for (const EdgeDesign& d : law.designs)
+    text += fmt::format("  - {{name: \"{}\", devices: {}, of: {}}}\n", d.name, d.devices,
+                        list_text(d.beyond));
+  if (law.designs.empty()) text.replace(text.size() - 1, 1, " []\n");
+  return text + triangle_text("design_covariance", law.design_covariance) +
+         fmt::format("networks: [{}]\n", fmt::join(law.networks, ", ")) +
+         triangle_text("deviations", law.deviations);
 }
 
 }  // namespace orrery

@@ -25,7 +25,7 @@ enum Kind : std::size_t {
   kLocalNorm,
   kConvolutionStart,
   kOtherStart,
-  kDetection,
+  kUnported,
   kByteWinograd,
   kBytePointwise,
   kByteDense,
@@ -56,7 +56,8 @@ constexpr std::array<EdgeWorkKind, kEdgeWorkKinds> kKinds = {{
      400, 20, 0.8},
     {"convolution_start", "kernels", "convolutions", 5, 20, 0.5},
     {"other_start", "kernels", "other kernels", 5, 20, 0.5},
-    {"detection", "kernels", "softmaxes and decoders of boxes", 50, 50, 0.5},
+    {"unported", "kernels", "decoders of boxes and reductions, for which a GPU waits for the cores",
+     50, 50, 0.5},
     {"byte_winograd", "MMAC", "as winograd, of bytes", 30, 0.6, 1},
     {"byte_pointwise", "MMAC", "as pointwise, of bytes", 50, 1, 1},
     {"byte_dense", "MMAC", "as all other dense and grouped convolutions, of bytes", 60, 1.2, 1},
@@ -140,8 +141,8 @@ EdgeWork work_of(const EdgeKernel& k, EdgePrecision precision) {
       add_product(k, precision, data, work);
       return work;
     case EdgeFamily::kDetection:
-    case EdgeFamily::kSoftmax:
-      work[kDetection] += 1, work[kElement] += data;
+    case EdgeFamily::kReduce:
+      work[kUnported] += 1, work[kElement] += data;
       break;
     case EdgeFamily::kActivation:
       work[is_curve(k.activation) ? kCurve : kElement] += data;

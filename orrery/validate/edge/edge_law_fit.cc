@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "orrery/base/quantile.h"
@@ -10,21 +11,27 @@ namespace orrery {
 namespace {
 
 constexpr int kRounds = 10;
-constexpr double kDrawnToExpected = 1;  // runs that the expected lines weigh as much as
-constexpr double kDrawnConstant = 0.5;
-// The part of the covariance that is drawn to one variance and one correlation of all kinds.
-constexpr double kShrunk = 0.3;
+// Processors that a line, or what is beyond it of a design, that is expected weighs as much as.
+constexpr double kDrawnToExpected = 1, kDrawnConstant = 0.5;
+// The parts of covariances that are drawn to one variance and one correlation of all.
+constexpr double kShrunk = 0.1, kShrunkDesigns = 0.3;
+// Runs that uncorrelated deviations of one variance weigh as much as.
+constexpr double kRunsOfDeviations = 12;
 constexpr double kLeastVariance = 1e-3;
-constexpr std::size_t kLeastRows = 5;  // of a run
+constexpr double kFirstDeviation = 0.01;  // variance of a network's before the first round
+constexpr std::size_t kLeastRows = 5;     // of a run
+constexpr auto kKinds = static_cast<Eigen::Index>(kEdgeWorkKinds);
 
 struct Taken {
-  std::vector<EdgeFact> facts;
+  EdgeFacts facts;
   std::vector<MeasuredNetwork> networks;
+  // Runs of one device say little more than one of them: they weigh as its square root.
+  double weight = 1;
 };
 
 // The expected lines: the logarithm of the expected cost, falling with the rate.
 Eigen::MatrixXd expected_lines(const std::vector<std::string>& facts, bool gpu) {
-  Eigen::MatrixXd lines = Eigen::MatrixXd::Zero(Eigen::Index(facts.size()), kEdgeWorkKinds);
+  Eigen::MatrixXd lines = Eigen::MatrixXd::Zero(Eigen::Index(facts.size()), kKinds);
   const auto rate = std::find(facts.begin(), facts.end(), "rate") - facts.begin();
   for (std::size_t k = 0; k < kEdgeWorkKinds; ++k) {
     const EdgeWorkKind& kind = edge_work_kinds()[k];
@@ -34,16 +41,14 @@ Eigen::MatrixXd expected_lines(const std::vector<std::string>& facts, bool gpu) 
   return lines;
 }
 
-// `covariance` with a part of it drawn to one variance and one correlation of all kinds.
-Eigen::MatrixXd shrunk(const Eigen::MatrixXd& covariance) {
-  const double kinds = double(covariance.rows());
-  const double variance = covariance.trace() / kinds;
-  const double common = (covariance.sum() - covariance.trace()) / (kinds * (kinds - 1));
+// `covariance` with a part of it drawn to one variance and one correlation of all.
+Eigen::MatrixXd shrunk(const Eigen::MatrixXd& covariance, double part) {
+  const double size = double(covariance.rows());
+  const double variance = covariance.trace() / size;
+  const double common = (covariance.sum() - covariance.trace()) / (size * (size - 1));
   Eigen::MatrixXd target = Eigen::MatrixXd::Constant(covariance.rows(), covariance.cols(), common);
   target.diagonal().setConstant(variance);
-  Eigen::MatrixXd out = (1 - kShrunk) * covariance + kShrunk * target;
-  out.diagonal().array() += kLeastVariance;
-  return out;
+  return (1 - part) * covariance + part * target;
 }
 
 // The deviation of a network from the sum beyond the covariance of the costs: every second network
@@ -56,7 +61,7 @@ double residual_of(const EdgeLaw& law, const std::vector<Taken>& taken) {
       for (std::size_t i = first; i < t.networks.size(); i += 2) half.push_back(t.networks[i]);
       const EdgeCosts found = calibrated(law.costs(t.facts), half);
       for (std::size_t i = 1 - first; i < t.networks.size(); i += 2) {
-        const auto time = time_of(found, t.networks[i].work, 0, Origin::kFitted);
+        const auto time = time_of(found, t.networks[i].task, 0, Origin::kFitted);
         const double off = std::log(t.networks[i].time / time.value);
         squares.push_back(off * off - time.shared * time.shared);
       }
@@ -66,61 +71,142 @@ double residual_of(const EdgeLaw& law, const std::vector<Taken>& taken) {
   return std::sqrt(std::max(kEdgeNoise * kEdgeNoise, quantile(squares, 0.68)));
 }
 
+// The runs that the fit uses, and in `law` the names of their facts, designs and networks.
+std::vector<Taken> taken_of(const std::vector<EdgeRun>& runs,
+                            const std::function<bool(const EdgeRun&, const EdgeRow&)>& seen,
+                            EdgeLaw& law) {
+  std::vector<Taken> taken;
+  std::vector<std::string> devices;
+  std::map<std::string, int> of_device;
+  std::set<std::string> facts, networks;
+  std::map<std::string, std::set<std::string>> designs;  // their devices
+  for (const EdgeRun& run : runs) {
+    for (const EdgeRow& row : run.rows)
+      if (!row.network.empty() && seen(run, row)) networks.insert(row.network);
+  }
+  law.networks.assign(networks.begin(), networks.end());
+  for (const EdgeRun& run : runs) {
+    Taken t{run.facts, {}};
+    for (const EdgeRow& row : run.rows) {
+      if (seen(run, row))
+        t.networks.push_back({{row.work, law.deviation_of(row.network)}, row.time});
+    }
+    if (t.networks.size() < kLeastRows) continue;
+    for (const EdgeFact& f : run.facts.numbers) facts.insert(f.name);
+    if (!run.facts.design.empty()) designs[run.facts.design].insert(run.device);
+    ++of_device[run.device];
+    devices.push_back(run.device);
+    taken.push_back(std::move(t));
+  }
+  for (std::size_t i = 0; i < taken.size(); ++i)
+    taken[i].weight = 1 / std::sqrt(of_device.at(devices[i]));
+  law.facts = {""};
+  law.facts.insert(law.facts.end(), facts.begin(), facts.end());
+  for (const auto& [name, of] : designs)
+    law.designs.push_back({name, static_cast<int>(of.size()), Eigen::VectorXd::Zero(kKinds)});
+  return taken;
+}
+
+// One round: the most likely costs under the law, then the law of these costs.
+class Rounds {
+ public:
+  Rounds(EdgeLaw& law, const std::vector<Taken>& taken, bool gpu)
+      : law_(law), taken_(taken), expected_(expected_lines(law.facts, gpu)) {
+    const auto facts = Eigen::Index(law.facts.size()), designs = Eigen::Index(law.designs.size());
+    at_ = Eigen::MatrixXd::Zero(Eigen::Index(taken.size()), facts + designs);
+    for (Eigen::Index i = 0; i < at_.rows(); ++i) {
+      at_(i, 0) = 1;
+      const EdgeFacts& of = taken[std::size_t(i)].facts;
+      for (const EdgeFact& f : of.numbers)
+        at_(i, std::find(law.facts.begin(), law.facts.end(), f.name) - law.facts.begin()) = f.value;
+      for (Eigen::Index d = 0; d < designs; ++d)
+        if (law.designs[std::size_t(d)].name == of.design) at_(i, facts + d) = 1;
+    }
+    law.lines = expected_;
+    law.covariance = Eigen::MatrixXd::Ones(kKinds, kKinds);
+    law.covariance.diagonal().array() += 0.5;
+    const auto networks = Eigen::Index(law.networks.size());
+    law.deviations = Eigen::MatrixXd::Identity(networks, networks) * kFirstDeviation;
+    if (designs > 0) law.design_covariance = Eigen::MatrixXd::Zero(kKinds, kKinds);
+  }
+
+  void round() {
+    const Eigen::Index count = at_.rows(), own = law_.deviations.rows();
+    Eigen::MatrixXd costs(count, kKinds), unsure = Eigen::MatrixXd::Zero(kKinds, kKinds),
+                                          deviations = Eigen::MatrixXd::Zero(own, own);
+    Eigen::VectorXd weights(count);
+    // The covariance of designs is for those that the fit has not seen.
+    EdgeLaw known = law_;
+    if (!known.designs.empty()) known.design_covariance.setZero();
+    for (Eigen::Index i = 0; i < count; ++i) {
+      const Taken& t = taken_[std::size_t(i)];
+      const EdgeCosts found = calibrated(known.costs(t.facts), t.networks);
+      weights[i] = t.weight;
+      costs.row(i) = found.mean.head(kKinds).transpose();
+      unsure += t.weight * found.covariance.topLeftCorner(kKinds, kKinds);
+      const auto off = found.mean.tail(own);
+      deviations +=
+          t.weight * (off * off.transpose() + found.covariance.bottomRightCorner(own, own));
+    }
+    solve_lines(costs, weights);
+    const Eigen::MatrixXd around = costs - at_ * all_lines();
+    law_.covariance = shrunk(
+        (around.transpose() * weights.asDiagonal() * around + unsure) / weights.sum(), kShrunk);
+    law_.covariance.diagonal().array() += kLeastVariance;
+    if (own == 0) return;
+    const double part = kRunsOfDeviations / (kRunsOfDeviations + weights.sum());
+    deviations /= weights.sum();
+    law_.deviations = (1 - part) * deviations;
+    law_.deviations.diagonal().array() += part * deviations.trace() / double(own);
+  }
+
+ private:
+  // The lines of facts, and below them what is beyond them of designs.
+  Eigen::MatrixXd all_lines() const {
+    Eigen::MatrixXd all(at_.cols(), kKinds);
+    all.topRows(law_.lines.rows()) = law_.lines;
+    for (std::size_t d = 0; d < law_.designs.size(); ++d)
+      all.row(law_.lines.rows() + Eigen::Index(d)) = law_.designs[d].beyond.transpose();
+    return all;
+  }
+
+  void solve_lines(const Eigen::MatrixXd& costs, const Eigen::VectorXd& weights) {
+    const Eigen::Index facts = law_.lines.rows();
+    const Eigen::MatrixXd above = costs - at_.leftCols(facts) * expected_;
+    const Eigen::VectorXd means = above.colwise().mean();
+    std::vector<double> sorted(means.begin(), means.end());
+    std::sort(sorted.begin(), sorted.end());
+    const double factor = quantile(sorted, 0.5);
+    Eigen::VectorXd drawn = Eigen::VectorXd::Constant(at_.cols(), kDrawnToExpected);
+    drawn[0] = kDrawnConstant;
+    const Eigen::MatrixXd weighted = weights.asDiagonal() * at_;
+    Eigen::MatrixXd normal = at_.transpose() * weighted;
+    normal.diagonal() += drawn;
+    const Eigen::MatrixXd found =
+        normal.ldlt().solve(weighted.transpose() * (above.array() - factor).matrix());
+    law_.lines = expected_ + found.topRows(facts);
+    law_.lines.row(0).array() += factor;
+    if (law_.designs.empty()) return;
+    const Eigen::MatrixXd beyond = found.bottomRows(at_.cols() - facts);
+    for (std::size_t d = 0; d < law_.designs.size(); ++d)
+      law_.designs[d].beyond = beyond.row(Eigen::Index(d)).transpose();
+    law_.design_covariance =
+        shrunk(beyond.transpose() * beyond / double(law_.designs.size()), kShrunkDesigns);
+  }
+
+  EdgeLaw& law_;
+  const std::vector<Taken>& taken_;
+  Eigen::MatrixXd expected_, at_;
+};
+
 }  // namespace
 
 EdgeLaw fit_edge_law(const std::vector<EdgeRun>& runs,
                      const std::function<bool(const EdgeRun&, const EdgeRow&)>& seen) {
-  std::vector<Taken> taken;
-  std::set<std::string> names;
-  bool gpu = false;
-  for (const EdgeRun& run : runs) {
-    Taken t{run.facts, {}};
-    for (const EdgeRow& row : run.rows) {
-      if (seen(run, row)) t.networks.push_back({row.work, row.time});
-    }
-    if (t.networks.size() < kLeastRows) continue;
-    gpu = run.law == "ncnn-gpu";
-    for (const EdgeFact& f : run.facts) names.insert(f.name);
-    taken.push_back(std::move(t));
-  }
   EdgeLaw law;
-  law.facts = {""};
-  law.facts.insert(law.facts.end(), names.begin(), names.end());
-  const Eigen::MatrixXd expected = expected_lines(law.facts, gpu);
-  law.lines = expected;
-  law.covariance = Eigen::MatrixXd::Ones(kEdgeWorkKinds, kEdgeWorkKinds);
-  law.covariance.diagonal().array() += 0.5;
-  const Eigen::Index facts = expected.rows(), count = Eigen::Index(taken.size());
-  Eigen::MatrixXd at = Eigen::MatrixXd::Zero(count, facts);
-  for (Eigen::Index i = 0; i < count; ++i) {
-    at(i, 0) = 1;
-    for (const EdgeFact& f : taken[std::size_t(i)].facts)
-      at(i, std::find(law.facts.begin(), law.facts.end(), f.name) - law.facts.begin()) = f.value;
-  }
-  Eigen::MatrixXd drawn = Eigen::MatrixXd::Identity(facts, facts) * kDrawnToExpected;
-  drawn(0, 0) = kDrawnConstant;
-  for (int round = 0; round < kRounds; ++round) {
-    Eigen::MatrixXd costs(count, Eigen::Index(kEdgeWorkKinds));
-    Eigen::MatrixXd unsure = Eigen::MatrixXd::Zero(kEdgeWorkKinds, kEdgeWorkKinds);
-    for (Eigen::Index i = 0; i < count; ++i) {
-      const Taken& t = taken[std::size_t(i)];
-      const EdgeCosts found = calibrated(law.costs(t.facts), t.networks);
-      costs.row(i) = found.mean.transpose();
-      unsure += found.covariance / double(count);
-    }
-    const Eigen::MatrixXd above = costs - at * expected;
-    Eigen::VectorXd means = above.colwise().mean();
-    std::vector<double> sorted(means.begin(), means.end());
-    std::sort(sorted.begin(), sorted.end());
-    const double factor = quantile(sorted, 0.5);
-    law.lines = (at.transpose() * at + drawn)
-                    .ldlt()
-                    .solve(at.transpose() * (above.array() - factor).matrix());
-    law.lines += expected;
-    law.lines.row(0).array() += factor;
-    const Eigen::MatrixXd around = costs - at * law.lines;
-    law.covariance = shrunk(around.transpose() * around / double(count) + unsure);
-  }
+  const std::vector<Taken> taken = taken_of(runs, seen, law);
+  Rounds rounds(law, taken, !runs.empty() && runs.front().gpu);
+  for (int i = 0; i < kRounds; ++i) rounds.round();
   law.residual = residual_of(law, taken);
   return law;
 }

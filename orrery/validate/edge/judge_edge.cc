@@ -10,11 +10,13 @@
 #include "orrery/base/random.h"
 #include "orrery/validate/edge/edge_law_fit.h"
 #include "orrery/validate/edge/judge_llm.h"
+#include "orrery/validate/edge/judge_nas.h"
 
 namespace orrery {
 namespace {
 
 constexpr const char* kNcnn = "ncnn";
+constexpr const char* kNas = "nas";
 constexpr const char* kNcnnNetworks = "ncnn, network left out, too";
 constexpr std::array kLaws = {"ncnn-cpu", "ncnn-gpu"};
 constexpr unsigned kDeviceFolds = 5, kNetworkFolds = 8;
@@ -53,11 +55,12 @@ struct Split {
 void judge_run(const EdgeRun& run, const Split& split, const EdgeLaw& law, const char* table,
                ValidationReport& report) {
   const EdgeCosts before = law.costs(run.facts);
+  const auto task = [&](const EdgeRow& r) { return EdgeTask{r.work, law.deviation_of(r.network)}; };
   for (const std::size_t count : kMeasured) {
     if (run.rows.size() < count + kLeastJudged || split.measurable.size() < count) continue;
     std::vector<MeasuredNetwork> measured;
     for (std::size_t i = 0; i < count; ++i)
-      measured.push_back({split.measurable[i]->work, split.measurable[i]->time});
+      measured.push_back({task(*split.measurable[i]), split.measurable[i]->time});
     const EdgeCosts costs = calibrated(before, measured);
     const std::string metric = count == 0 ? "facts alone" : fmt::format("{} measured", count);
     for (const EdgeRow* row : split.judged) {
@@ -65,7 +68,7 @@ void judge_run(const EdgeRun& run, const Split& split, const EdgeLaw& law, const
       if (std::find(split.measurable.begin(), end, row) != end) continue;
       const Origin origin = count == 0 ? Origin::kTransferred : Origin::kFitted;
       report.rows.push_back(
-          row_of(run, *row, table, metric, time_of(costs, row->work, law.residual, origin)));
+          row_of(run, *row, table, metric, time_of(costs, task(*row), law.residual, origin)));
     }
   }
 }
@@ -116,21 +119,23 @@ std::vector<EdgeRun> of_law(const std::vector<EdgeRun>& runs, std::string_view l
 
 ValidationReport validate_edge(const std::filesystem::path& dir, const std::string& table,
                                const Bundle& bundle) {
-  std::vector<std::string> tables = llm_tables();
-  const bool llm = std::find(tables.begin(), tables.end(), table) != tables.end();
-  if (!table.empty() && !llm && table != kNcnn && table != kNcnnNetworks)
-    throw InputError(fmt::format("expected the table '{}', '{}' or '{}', got '{}'", kNcnn,
-                                 kNcnnNetworks, fmt::join(tables, "', '"), table));
+  const std::vector<std::string> llms = llm_tables();
+  const bool llm = std::find(llms.begin(), llms.end(), table) != llms.end();
+  if (!table.empty() && !llm && table != kNcnn && table != kNcnnNetworks && table != kNas)
+    throw InputError(fmt::format("expected the table '{}', '{}', '{}' or '{}', got '{}'", kNcnn,
+                                 kNcnnNetworks, kNas, fmt::join(llms, "', '"), table));
   ValidationReport report;
   report.area = "edge";
   if ((llm || table.empty()) && has_table(dir / "llm_edge.csv", report)) {
     const LlmChips chips(bundle);
     const std::vector<LlmRow> rows = read_llm_rows(dir, chips, bundle, report);
-    for (const std::string& t : tables) {
+    for (const std::string& t : llms) {
       if (table.empty() || table == t) judge_llm(rows, t, report);
     }
   }
   if (llm) return report;
+  if (table.empty() || table == kNas) judge_nas(dir, report);
+  if (table == kNas) return report;
   const std::vector<EdgeRun> runs = read_edge_runs(dir, EdgeDevices(bundle), report);
   for (const char* law : kLaws) {
     const std::vector<EdgeRun> own = of_law(runs, law);

@@ -4,11 +4,13 @@
 //   table ncnn                         a fifth of the devices, by a law fitted on the others
 //   table ncnn, network left out, too  the same by a law that has not seen the network's
 //                                      architecture (an eighth of them at a time) on any device
+//   table nas                          judge_nas.h
 //
 //   llm, ...                           LLMs on consumer devices (judge_llm.h)
 //
-// The metrics of ncnn's tables are "facts alone", "5 measured" and "10 measured": how many networks of the run were
-// measured, chosen by the hash of their names. The figures are of the run's other networks.
+// The metrics of the first two are "facts alone", "5 measured" and "10 measured": how many networks
+// of the run were measured, chosen by the hash of their names. The figures are of the run's other
+// networks.
 #pragma once
 
 #include <filesystem>

@@ -83,7 +83,8 @@ std::optional<EdgeRun> run_of(const EdgeDevices& devices, const EdgeDevice& devi
     const std::string name = processor.substr(kGpu.size());
     for (const EdgeGpu& g : device.gpus) {
       if (g.row != name) continue;
-      run.processor = "GPU " + name, run.law = "ncnn-gpu", run.facts = EdgeDevices::facts(g);
+      run.processor = "GPU " + name, run.law = "ncnn-gpu", run.gpu = true,
+      run.facts = EdgeDevices::facts(g);
       return run;
     }
     return std::nullopt;
@@ -181,6 +182,10 @@ std::vector<EdgeRun> read_edge_runs(const std::filesystem::path& dir, const Edge
           run_of(devices, *d, std::string(csv.text(processor)), csv.text(threads), csv.text(mode));
     if (!run) {
       ++refused["no facts of the processor in catalog/edge/devices.yaml"];
+      continue;
+    }
+    if (run->law == "ncnn-gpu" && network.ends_with(kByteEnding)) {
+      ++refused["int8 on a line of a GPU, which ncnn executes on an unstated number of cores"];
       continue;
     }
     EdgeRow row{network, architecture_of(network), work->second,

@@ -3,8 +3,9 @@
 //
 // A run is a processor of a device: some of its cores, or a GPU. Networks are known by the kernels
 // that ncnn has fused. The latency of a row is the least of its loops, where the list states it.
-// The list has some networks twice for one run, by different versions of ncnn: such rows, which
-// differ by 11 % on average, are one row with their geometric mean.
+// Networks of bytes on a line of a GPU are refused: ncnn executes them on the cores, and the list
+// does not say on how many. The list has some networks twice for one run, by different versions of
+// ncnn: such rows, which differ by 11 % on average, are one row with their geometric mean.
 #pragma once
 
 #include <filesystem>
@@ -18,7 +19,7 @@
 namespace orrery {
 
 struct EdgeRow {
-  std::string network;       // "mobilenet_int8"
+  std::string network;       // "mobilenet_int8"; empty: not one whose deviation a law may know
   std::string architecture;  // "mobilenet"
   EdgeWork work{};
   Seconds time;
@@ -29,7 +30,8 @@ struct EdgeRun {
   std::string device;     // id
   std::string processor;  // "CPU, 4 fast cores", "GPU Mali-G52"
   std::string law;        // "ncnn-cpu", "ncnn-gpu"
-  std::vector<EdgeFact> facts;
+  bool gpu = false;
+  EdgeFacts facts;
   std::vector<EdgeRow> rows;
 };
 

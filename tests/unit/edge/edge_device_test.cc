@@ -30,9 +30,9 @@ EdgeDevices devices(const std::string& text = kDevices) {
       Bundle().replacing("edge", {{"edge/cores.yaml", kCores}, {"edge/devices.yaml", text}}));
 }
 
-std::map<std::string, double> named(const std::vector<EdgeFact>& facts) {
+std::map<std::string, double> named(const EdgeFacts& facts) {
   std::map<std::string, double> out;
-  for (const EdgeFact& f : facts) out[f.name] = f.value;
+  for (const EdgeFact& f : facts.numbers) out[f.name] = f.value;
   return out;
 }
 
@@ -49,6 +49,7 @@ TEST(EdgeDevices, CoresAreTakenFromTheAskedSide) {
   EXPECT_NEAR(facts["rate"], std::log(32.0 / 20), 1e-12);
   EXPECT_EQ(facts["dot_product"], 0);
   EXPECT_EQ(facts["armv8"], 1);
+  EXPECT_EQ(all.facts(board, 4, EdgePlacement::kSlow).design, "little");
   // Sixteen threads are six cores.
   EXPECT_NEAR(named(all.facts(board, 16, EdgePlacement::kFast))["threads"], std::log(6.0), 1e-12);
   EXPECT_NEAR(named(EdgeDevices::facts(board.gpus[0]))["rate"], std::log(0.1), 1e-12);
