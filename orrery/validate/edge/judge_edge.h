@@ -4,9 +4,8 @@
 //   table ncnn                         a fifth of the devices, by a law fitted on the others
 //   table ncnn, network left out, too  the same by a law that has not seen the network's
 //                                      architecture (an eighth of them at a time) on any device
-//   table nas                          judge_nas.h
-//
-//   llm, ...                           LLMs on consumer devices (judge_llm.h)
+//   table nas                          architectures of search spaces (judge_nas.h)
+//   table llm, ...                     LLMs on consumer devices (judge_llm.h)
 //
 // The metrics of the first two are "facts alone", "5 measured" and "10 measured": how many networks
 // of the run were measured, chosen by the hash of their names. The figures are of the run's other
