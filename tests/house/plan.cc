@@ -116,7 +116,7 @@ std::vector<std::string> include_faults(const Plan& plan, std::string_view path,
   const auto own = plan.find(from.room);
   const bool in_library = path.starts_with("orrery/");
   const bool is_face = path.starts_with("apps/") || path.starts_with("bindings/");
-  const bool tries_faces = path.starts_with("tests/") || path.starts_with("fuzz/");
+  const bool tries_faces = path.starts_with("tests/server/") || path.starts_with("fuzz/");
   if (in_library && own == plan.end()) {
     faults.push_back(fmt::format("{}:1: its folder is no room of cmake/rooms.txt", path));
     return faults;
