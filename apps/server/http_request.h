@@ -2,7 +2,8 @@
 //
 // The reader refuses what is not plain, and guesses nothing: lines end in CR LF, a name of a header
 // has no blank before its colon, Host stands once, the length of a body is one number, and bodies
-// in chunks are not taken. So nobody in front of this server can read a request otherwise than it does.
+// in chunks are not taken. So nobody in front of this server can read a request otherwise than it
+// does.
 #pragma once
 
 #include <cstddef>
