@@ -77,6 +77,18 @@ foreach(suite golden accuracy)
   endif()
 endforeach()
 
+# The server: its parts, and the program as a server.
+if(server IN_LIST ORRERY_SUITES)
+  orrery_test(server_tests tests/server orrery_server)
+  if(TARGET server_tests)
+    target_compile_definitions(server_tests PRIVATE ORRERY_PROGRAM="${PROJECT_BINARY_DIR}/orrery")
+    add_dependencies(server_tests orrery)
+  endif()
+endif()
+
+# The page that is built into the program is what its sources make.
+add_test(NAME page_is_built COMMAND ${PROJECT_SOURCE_DIR}/web/tools/check_built.sh)
+
 if(house IN_LIST ORRERY_SUITES)
   orrery_test(house_tests tests/house orrery_options)
   # A header with a source is compiled first in it (house_tests checks); one without is compiled alone here.

@@ -68,6 +68,7 @@ int run(int argc, char** argv) {
   group("Predict networks on phones, boards and laptops", {add_edge});
   group("Design a chip", {add_accelerator});
   group("Answer scenario files", {add_run, add_check, add_schema, add_diff});
+  group("Ask in a browser, or over HTTP", {add_serve});
   group("Show the bundled facts", {add_list, add_show});
   group("Check and improve the predictions", {add_compare, add_validate, add_fit, add_suite});
   group("This program", {add_doctor, add_completion, add_man});

@@ -47,7 +47,7 @@ std::optional<Bundle::File> Bundle::find(std::string_view path) const {
   std::error_code error;
   if (const fs::path real = overlay_ / path;
       !overlay_.empty() && fs::is_regular_file(real, error)) {
-    auto text = std::make_shared<const std::string>(read_text_file(real));
+    auto text = std::make_shared<const std::string>(read_fact_file(real));
     const std::string_view content = *text;
     return File{real.string(), content, std::move(text)};
   }

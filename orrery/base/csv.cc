@@ -9,6 +9,7 @@
 #include <cstring>
 #include <system_error>
 
+#include "orrery/base/data_folder.h"
 #include "orrery/base/error.h"
 #include "orrery/base/node_builder.h"
 
@@ -23,6 +24,7 @@ constexpr std::size_t kLongestRow = 1u << 20;
 class CsvReader::Source {
  public:
   explicit Source(const std::filesystem::path& path) {
+    require_open_files(path);
     std::error_code error;
     if (!std::filesystem::is_regular_file(path, error)) {
       throw InputError(fmt::format("{}: no such file", path.string()));

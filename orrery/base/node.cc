@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <charconv>
 #include <cmath>
 #include <fstream>
@@ -18,6 +19,7 @@
 #include <sstream>
 #include <system_error>
 
+#include "orrery/base/data_folder.h"
 #include "orrery/base/node_builder.h"
 
 namespace orrery {
@@ -305,7 +307,26 @@ void set_path(Node& root, std::string_view path, const Node& value) {
   }
 }
 
+namespace {
+
+std::atomic<bool> sealed = false;  // data_folder.h
+
+}  // namespace
+
+void seal_files() { sealed = true; }
+
+bool files_are_sealed() { return sealed; }
+
+void require_open_files(const std::filesystem::path& path) {
+  if (!sealed) return;
+  throw InputError(
+      fmt::format("'{}': no files of the server's machine are read; expected a name that the "
+                  "catalog has, or the text itself where the key takes it",
+                  shortened(path.string())));
+}
+
 void require_file(const std::filesystem::path& path) {
+  require_open_files(path);
   if (std::filesystem::is_regular_file(path)) return;
   throw InputError(fmt::format(
       "{}: {}", shortened(path.string(), 200),
@@ -336,6 +357,11 @@ std::string inflated(const std::filesystem::path& path, std::uintmax_t max_bytes
 }  // namespace
 
 std::string read_text_file(const std::filesystem::path& path, std::uintmax_t max_bytes) {
+  require_open_files(path);
+  return read_fact_file(path, max_bytes);
+}
+
+std::string read_fact_file(const std::filesystem::path& path, std::uintmax_t max_bytes) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   if (!std::filesystem::exists(status)) {

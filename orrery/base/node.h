@@ -81,6 +81,9 @@ class Node {
 // file is absent, no regular file or larger (a larger file is refused by its size, before a byte is
 // read), or if its gzip stream is damaged.
 std::string read_text_file(const std::filesystem::path& path, std::uintmax_t max_bytes = 16u << 20);
+// The same for a file of facts that no question has named; it is read where files are sealed, too
+// (sealed.h).
+std::string read_fact_file(const std::filesystem::path& path, std::uintmax_t max_bytes = 16u << 20);
 
 // Throws InputError if `path`, which a user named, is absent or a folder.
 void require_file(const std::filesystem::path& path);

@@ -55,6 +55,37 @@ TEST(Faces, PlotsOfEveryKindOfNetworkQuestion) {
   }
 }
 
+// Each verb has the picture that its question is about first, and all of its pictures in its page.
+TEST(Faces, PicturesOfEveryVerb) {
+  const Scratch s;
+  const std::string svg = s.path() / "p.svg", page = s.path() / "p.html";
+  const std::string load = "simulate -m llama-3-8b -g h100-sxm --requests 30 --rate ";
+  for (const auto& [ask, title] : std::vector<std::pair<std::string, std::string>>{
+           {load + "2,4", "Latency under load"},
+           {"estimate -m llama-3-8b -g h100-sxm", "Roofline of NVIDIA H100"},
+           {"estimate -m llama-3-8b -g h100-sxm --batch 1,2,4", "Trade-offs"},
+           {"memory -m llama-3-8b -g h100-sxm --tp 1,2", "memory over "},
+           {"train -m llama-3-8b -g h100-sxm --gpus 8 --pp 4 --global-batch 8", "Timeline"},
+           {"kernel gemm -g h100-sxm -m 1,64", "rate over m"},
+           {"network all-reduce -g h100-sxm --gpus 8 --bytes 1K,1M", "busbw over bytes"},
+           {"plan -m llama-3-8b --gpu h100-sxm,l40s --rate 1 --slo tpot:40ms", "Trade-offs"}}) {
+    const Result r = run_program(ask + " --svg " + svg + " --html " + page);
+    ASSERT_EQ(r.code, 0) << ask << r.err;
+    const std::string picture = read_file(svg);
+    EXPECT_TRUE(picture.starts_with("<svg ")) << ask;
+    EXPECT_THAT(picture, HasSubstr("<title>" + title)) << ask;
+    EXPECT_THAT(read_file(page), HasSubstr(picture)) << ask;
+    EXPECT_THAT(read_file(page), Not(HasSubstr("src="))) << ask;
+  }
+  const std::string one = "estimate -m llama-3-8b -g h100-sxm --svg " + svg;
+  EXPECT_EQ(run_program(one + " --picture kernels").code, 0);
+  EXPECT_THAT(read_file(svg), HasSubstr("gate_up_proj"));
+  EXPECT_THAT(run_program(one + " --picture load").err, HasSubstr("this answer has roofline"));
+  EXPECT_THAT(run_program(one + " --picture rooflin").err, HasSubstr("did you mean 'roofline'?"));
+  EXPECT_EQ(run_program("memory -m llama-3-8b -g h100-sxm --svg " + svg).code, 2);
+  EXPECT_EQ(run_program("memory -m llama-3-8b -g h100-sxm --picture load").code, 2);
+}
+
 TEST(Faces, NoTwoColumnsOfCsvHaveOneName) {
   for (const char* ask :
        {"estimate -m llama-3-8b -g h100-sxm", "train -m llama-3-8b -g h100-sxm --gpus 8",

@@ -22,6 +22,7 @@ const fs::path kRoot = ORRERY_SOURCE_DIR;
 
 // Beginnings of commands that are not run, each with the reason.
 constexpr std::pair<std::string_view, std::string_view> kNotRun[] = {
+    {"orrery serve", "serves until it is ended"},
     {"orrery validate", "needs the measured tables, and minutes"},
     {"orrery fit network", "needs the measured tables"},
     {"orrery fit kernels", "needs the measured tables or a sweep, and minutes"},

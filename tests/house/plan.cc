@@ -115,7 +115,9 @@ std::vector<std::string> include_faults(const Plan& plan, std::string_view path,
   const Place from = place_of(path);
   const auto own = plan.find(from.room);
   const bool in_library = path.starts_with("orrery/");
-  const bool is_face = path.starts_with("apps/") || path.starts_with("bindings/");
+  // A face, or what tries one.
+  const bool is_face = path.starts_with("apps/") || path.starts_with("bindings/") ||
+                       path.starts_with("tests/server/") || path.starts_with("fuzz/");
   if (in_library && own == plan.end()) {
     faults.push_back(fmt::format("{}:1: its folder is no room of cmake/rooms.txt", path));
     return faults;

@@ -10,7 +10,7 @@ void print(const Answer& answer, const ScenarioSweep& asked, const OutputOptions
     return std::find(columns.begin(), columns.end(), key.path) != columns.end();
   });
   if (options.format != Format::kTable || !shown) return print({&answer, 1}, options);
-  if (!options.html.empty()) write_file(options.html, html({&answer, 1}), "--html");
+  write_pages({&answer, 1}, options);
   table(answer);
 }
 

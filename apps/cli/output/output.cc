@@ -1,6 +1,7 @@
 #include "apps/cli/output/output.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 
 #include "apps/cli/flags/help.h"
 #include "apps/face/answers.h"
+#include "apps/face/pictures.h"
 #include "orrery/base/error.h"
 
 namespace orrery::cli {
@@ -82,6 +84,14 @@ void add_output_flags(CLI::App& app, OutputOptions& o, bool has_steps, bool simu
   app.add_option("--html", o.html, "also write the answer as a self-contained page")
       ->group("output")
       ->type_name("FILE");
+  app.add_option("--svg", o.svg, "also draw one picture of the answer")
+      ->group("output")
+      ->type_name("FILE");
+  app.add_option("--picture", o.picture,
+                 fmt::format("which picture --svg draws: {} [the first that the answer has]",
+                             fmt::join(face::picture_names(), ", ")))
+      ->group("output")
+      ->type_name("NAME");
   if (!has_steps) return;
   app.add_option("--trace", o.trace,
                  "write one prefill and one decode step as a timeline for ui.perfetto.dev")
@@ -92,8 +102,17 @@ void add_output_flags(CLI::App& app, OutputOptions& o, bool has_steps, bool simu
       ->group("output");
 }
 
-void print(std::span<const Answer> answers, const OutputOptions& o) {
+void write_pages(std::span<const Answer> answers, const OutputOptions& o) {
   if (!o.html.empty()) write_file(o.html, html(answers), "--html");
+  if (o.svg.empty() && !o.picture.empty())
+    throw InputError("--picture: has no effect; it needs --svg");
+  if (o.svg.empty()) return;
+  if (answers.size() != 1) throw InputError("--svg: expected one scenario");
+  write_file(o.svg, face::picture_of(answers[0], Catalog(), o.picture), "--svg");
+}
+
+void print(std::span<const Answer> answers, const OutputOptions& o) {
+  write_pages(answers, o);
   if (!o.trace.empty()) write_file(o.trace, perfetto_trace(answers), "--trace");
   if (!o.chakra.empty()) write_traces(answers, o.chakra);
   switch (o.format) {

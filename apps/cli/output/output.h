@@ -18,19 +18,24 @@ enum class Format { kTable, kJson, kJsonl, kCsv, kMd, kVllm, kAiperf };
 struct OutputOptions {
   Format format = Format::kTable;
   std::string html, trace;  // files that are also written; empty: none
+  std::string svg;          // a file for one picture
+  std::string picture;      // its name (apps/face/pictures.h); empty: the first that there is
   std::string chakra;       // prefix of further files, those of Point::chakra
   bool breakdown = true;    // the time of every kernel in json, md and table
 };
 
 // Adds the flag -o table|json|jsonl|csv|md, for simulated services also vllm and aiperf.
 void add_format_flag(CLI::App& app, Format& format, bool simulates = false);
-// Adds the flags -o and --html. `has_steps`: also --trace and --[no-]breakdown.
+// Adds the flags -o, --html, --svg and --picture. `has_steps`: also --trace and --[no-]breakdown.
 void add_output_flags(CLI::App& app, OutputOptions& options, bool has_steps,
                       bool simulates = false);
 
 // Writes the files of `options`, then prints the answers in the chosen format. In JSON one answer
 // is an object, several are an array of objects. jsonl and csv have a line for each point.
 void print(std::span<const Answer> answers, const OutputOptions& options);
+
+// Writes the page and the picture of `options` alone.
+void write_pages(std::span<const Answer> answers, const OutputOptions& options);
 
 // Renderers, one for each format. Text has no colour unless stated.
 // Several points as a table with one line a point: the values that vary, then the metrics. Metrics

@@ -5,6 +5,7 @@
 
 #include "apps/cli/output/output.h"
 #include "apps/cli/output/output_replay.h"
+#include "apps/face/pictures.h"
 #include "orrery/scenario/answer/optimum.h"
 
 namespace orrery::cli {
@@ -131,6 +132,7 @@ namespace {
 
 constexpr std::string_view kPageHead = R"(<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<meta name="color-scheme" content="light dark">
 <title>{0}</title>
 <style>
 body {{ font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 64em; padding: 0 1em; color: #1b1f24; background: #fff; }}
@@ -138,9 +140,17 @@ table {{ border-collapse: collapse; width: 100%; margin: 0.6em 0 1.4em; }}
 th, td {{ text-align: left; padding: 0.2em 0.6em; border-bottom: 1px solid #dde; vertical-align: top; }}
 th {{ color: #556; font-weight: 600; }}
 td.n, th.n {{ text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }}
+figure {{ margin: 1em 0; }}
 .bar {{ background: #4a78c2; height: 0.7em; display: inline-block; max-width: 100%; }}
 .bad {{ color: #a40000; font-weight: 600; }}
 .dim {{ color: #667; }}
+@media (prefers-color-scheme: dark) {{
+  body {{ color: #e7eaef; background: #12151a; }}
+  th, .dim {{ color: #a3adbc; }}
+  th, td {{ border-color: #323945; }}
+  pre {{ background: #1a1e25; }}
+  .bad {{ color: #ff9d92; }}
+}}
 summary {{ cursor: pointer; font-weight: 600; padding: 0.2em 0; }}
 pre {{ background: #f4f5f8; padding: 0.8em; overflow-x: auto; font-size: 13px; }}
 </style></head><body>
@@ -256,6 +266,8 @@ std::string html(std::span<const Answer> answers) {
     out += fmt::format("<h1>{}</h1>\n", escaped_html(a.scenario));
     if (a.resolved.contains("question"))
       out += fmt::format("<p>{}</p>\n", escaped_html(cell(a.resolved["question"])));
+    for (const face::Picture& picture : face::pictures_of(a, Catalog()))
+      out += fmt::format("<figure>{}</figure>\n", picture.svg);
     const bool sweep = a.points.size() > 1;
     if (sweep) add_summary(out, a);
     for (const Point& p : a.points) {

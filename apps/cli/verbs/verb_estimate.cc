@@ -33,8 +33,8 @@ void answer(Context& context, Runner& runner, const std::string& verb,
             const std::vector<ScenarioSweep>& scenarios, const OutputOptions& output) {
   RunOptions options;
   options.chakra = !output.chakra.empty();
-  options.breakdown =
-      output.breakdown || !output.html.empty() || !output.trace.empty() || options.chakra;
+  options.breakdown = output.breakdown || !output.html.empty() || !output.svg.empty() ||
+                      !output.trace.empty() || options.chakra;
   std::vector<Answer> answers;
   if (scenarios.size() > 1) context.progress.parts(scenarios.size());
   for (const ScenarioSweep& s : scenarios) {

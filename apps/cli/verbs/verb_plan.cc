@@ -143,7 +143,8 @@ void add_plan(CLI::App& program, Context& context) {
       context.exit_code = 1;
     }
     if (!verb->folder.empty()) write_plans(runner, asked, found, verb->folder);
-    if (verb->output.format != Format::kTable || !verb->output.html.empty())
+    if (verb->output.format != Format::kTable || !verb->output.html.empty() ||
+        !verb->output.svg.empty())
       return print({&answer, 1}, verb->output);
     fmt::print("{}", plan_table(answer));
   });

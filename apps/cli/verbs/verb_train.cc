@@ -32,11 +32,13 @@ void print_comparison(const face::ComparedJob& job) {
 
 void answer(const TrainFlags& flags, Context& context) {
   RunOptions options;
-  options.breakdown = flags.output.breakdown || !flags.output.html.empty();
-  options.steps = !flags.timeline.empty();
+  const bool drawn = !flags.output.html.empty() || !flags.output.svg.empty();
+  options.breakdown = flags.output.breakdown || drawn;
   options.chakra = !flags.output.chakra.empty();
   Runner runner(context.bundle());
-  const Answer a = runner.run(flags.question().points(runner.bundle()), options);
+  const ScenarioSweep asked = flags.question().points(runner.bundle());
+  options.steps = !flags.timeline.empty() || (drawn && asked.points.size() == 1);
+  const Answer a = runner.run(asked, options);
   if (!flags.timeline.empty()) {
     if (a.points.size() != 1) throw InputError("--timeline: expected one layout, got a sweep");
     write_file(flags.timeline, a.points[0].timeline, "--timeline");

@@ -38,6 +38,7 @@ void add_schema(CLI::App& program, Context& context);
 void add_diff(CLI::App& program, Context& context);
 void add_accelerator(CLI::App& program, Context& context);
 void add_edge(CLI::App& program, Context& context);
+void add_serve(CLI::App& program, Context& context);
 void add_suite(CLI::App& program, Context& context);
 void add_list(CLI::App& program, Context& context);
 void add_show(CLI::App& program, Context& context);

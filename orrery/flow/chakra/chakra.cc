@@ -7,6 +7,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "orrery/base/data_folder.h"
 #include "orrery/base/error.h"
 #include "orrery/base/node.h"
 #include "orrery/flow/chakra/wire_format.h"
@@ -317,6 +318,7 @@ std::vector<ChakraTrace> read_chakra(const std::string& prefix) {
   std::vector<ChakraTrace> traces;
   for (int rank = 0;; ++rank) {
     const std::string path = fmt::format("{}.{}.et", prefix, rank);
+    require_open_files(path);
     if (!std::filesystem::exists(path)) {
       if (rank == 0) throw InputError(fmt::format("{}: no such file", path));
       return traces;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "orrery/base/data_folder.h"
 #include "orrery/base/node.h"
 #include "orrery/model/families/hf_config.h"
 #include "orrery/model/families/hf_fields.h"
@@ -99,7 +100,7 @@ bool is_path(std::string_view name) {
     return true;
   }
   std::error_code error;
-  return std::filesystem::exists(std::filesystem::path(name), error);
+  return !files_are_sealed() && std::filesystem::exists(std::filesystem::path(name), error);
 }
 
 constexpr std::string_view kConfig = "config.json", kBeside = "hf_quant_config.json";
@@ -127,6 +128,7 @@ void add_quantization_beside(const std::filesystem::path& path, Node& config) {
 }
 
 Architecture load_file(std::filesystem::path path, const std::string& name) {
+  require_open_files(path);
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) path /= kConfig;
   // The quantisation of a model names it: the config beside it is read.

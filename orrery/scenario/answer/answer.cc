@@ -153,6 +153,8 @@ Json to_json(const Point& p, bool breakdown) {
                 {"bound", k.bound},
                 {"tier", std::string(to_text(k.time.origin))}};
       if (k.of_peak > 0) j["of_peak"] = rounded(k.of_peak);
+      if (k.flops > Flops(0)) j["flops"] = rounded(k.flops.value());
+      if (k.bytes > Bytes(0)) j["bytes"] = rounded(k.bytes.value());
       rows.push_back(std::move(j));
     }
     if (!rows.empty()) out["kernels"] = std::move(rows);

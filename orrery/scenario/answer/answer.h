@@ -59,6 +59,8 @@ struct KernelRow {
   double calls = 1;        // a step
   Estimate<Seconds> time;  // sum over the calls of a step
   double share = 0;        // of the step's time, 0 to 1
+  Flops flops;             // of the calls of a step
+  Bytes bytes;             // of device memory that they must move
   std::string bound;       // "compute", "memory", "launch", "network", "host"
   double of_peak =
       0;  // achieved share of the peak rate or bandwidth that bounds it, 0 to 1; 0: none

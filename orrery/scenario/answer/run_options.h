@@ -2,6 +2,7 @@
 #pragma once
 
 #include "orrery/serving/requests/request.h"
+#include "orrery/serving/requests/work_meter.h"
 
 namespace orrery {
 
@@ -11,11 +12,12 @@ struct RunOptions {
   bool intervals = true;     // intervals of simulated services: two more simulations
   // Every simulated step at this many standard deviations above its predicted time.
   double deviations = 0;
-  bool requests = false;  // fill Point::requests
-  bool steps = false;     // fill Point::steps, or Point::timeline of a training or replay
-  bool bounds = false;    // fill Point::bounds
-  bool chakra = false;    // fill Point::chakra; needs `breakdown`, except in training
-  bool resolved = true;   // fill Answer::resolved
+  bool requests = false;       // fill Point::requests
+  bool steps = false;          // fill Point::steps, or Point::timeline of a training or replay
+  bool bounds = false;         // fill Point::bounds
+  bool chakra = false;         // fill Point::chakra; needs `breakdown`, except in training
+  bool resolved = true;        // fill Answer::resolved
+  WorkMeter* meter = nullptr;  // is told how far the work is; null: nobody looks
   const RequestLoad* load = nullptr;  // the requests to simulate in place of the scenario's own
 };
 

@@ -262,13 +262,21 @@ ScenarioSweep::Key key_of(const SweptValues& swept) {
   return key;
 }
 
+// The declaration of all keys, made once: it takes a third of a millisecond. Nothing is read by it.
+const Fields& declared_fields() {
+  struct Declared {
+    Declared() { declare(fields, keys); }
+    ScenarioValues keys;
+    Fields fields;
+  };
+  static const Declared declared;
+  return declared.fields;
+}
+
 // The path with the names of the declaration in the place of aliases.
 std::string declared_path(const std::string& path) {
-  ScenarioValues keys;
-  Fields fields;
-  declare(fields, keys);
   const std::size_t dot = path.find('.');
-  const Field* f = fields.find(path);
+  const Field* f = declared_fields().find(path);
   return f == nullptr || dot == path.npos ? path : path.substr(0, dot + 1) + f->name();
 }
 
@@ -309,12 +317,7 @@ ScenarioSweep read_scenario(const Node& document) {
   const Node* sweep = document.find("sweep");
   if (sweep != nullptr) swept = swept_by_group(*sweep);
   Node base = without(document, "sweep");
-  {
-    ScenarioValues keys;
-    Fields fields;
-    declare(fields, keys);
-    lists = swept_by_lists(base, fields);
-  }
+  lists = swept_by_lists(base, declared_fields());
   for (SweptValues& s : lists) {
     set_path(base, s.path, s.values.front());
     if (s.values.size() == 1) continue;

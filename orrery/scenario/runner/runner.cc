@@ -196,8 +196,10 @@ Answer Runner::run(const ScenarioSweep& sweep, const RunOptions& options) {
   bool all_broken = true;
   const std::size_t group = sweep.group();
   std::size_t begin = 0;
+  if (options.meter) options.meter->points.all += static_cast<std::int64_t>(sweep.points.size());
   for (std::size_t i = 0; i < sweep.points.size(); ++i) {
     const Scenario& s = sweep.points[i];
+    if (options.meter && i > 0) ++options.meter->points.done;
     if (i == 0 && options.resolved) answer.resolved = with_sweep(resolved(facts_, s), sweep);
     std::vector<Point> points(1);
     try {

@@ -269,6 +269,7 @@ void answer_services(Facts& facts, const Scenario& asked, const RunOptions& opti
   }
   const ServiceTechniques techniques(service, *served, make_drafter(facts, s, *served));
   SimulationConfig config = service_config(s, *served, techniques.kv_blocks());
+  config.meter = options.meter;
   if (config.replica.kv_blocks > 0) techniques.apply(config.replica, config.seed);
   techniques.describe(p);
   if (config.replica.kv.state_blocks > 0) {

@@ -35,6 +35,7 @@ void add_terms(Point& point, const char* phase, const StepTime& step,
     row.phase = phase, row.name = t.op.name, row.part = to_text(t.op.part);
     row.sizes = describe(t.op.op);
     row.calls = t.op.count, row.time = t.time;
+    row.flops = flops(t.op.op) * t.op.count, row.bytes = bytes(t.op.op) * t.op.count;
     row.share = whole > 0 ? t.time.value.value() / whole : 0;
     row.bound = to_text(t.bound), row.of_peak = t.of_peak;
     row.attends = attends(t.op.op);

@@ -110,12 +110,15 @@ void add_rows(const TimedIteration& timed, std::optional<int> wanted, Point& p) 
       const Estimate<Seconds> time = term.time.scaled(
           repeats * cost_factor({parts, k, job}, of_chunk, term.op.cost, term.op.pass));
       const Seconds least_time = term.least < term.time.value ? term.least * repeats : kNoPeak;
+      const Flops work = flops(term.op.op) * (term.op.count * repeats);
+      const Bytes moved = bytes(term.op.op) * (term.op.count * repeats);
       const auto row = std::find_if(rows.begin(), rows.end(), [&](const KernelRow& r) {
         return r.name == name && r.part == to_text(term.op.cost);
       });
       if (row != rows.end()) {
         row->calls += term.op.count * repeats;
         row->time.value += time.value;
+        row->flops += work, row->bytes += moved;
         row->share += time.value / t.total;
         if (const std::string more = describe(term.op.op);
             row->sizes.find(more) == std::string::npos)
@@ -130,6 +133,7 @@ void add_rows(const TimedIteration& timed, std::optional<int> wanted, Point& p) 
       fresh.part = std::string(to_text(term.op.cost));
       fresh.sizes = describe(term.op.op);
       fresh.calls = term.op.count * repeats;
+      fresh.flops = work, fresh.bytes = moved;
       fresh.time = time;
       fresh.share = time.value / t.total;
       fresh.bound = std::string(to_text(term.bound));

@@ -26,8 +26,8 @@ struct IndependentEngine {
 
 // Observes all engines that one worker simulates.
 struct alignas(64) Tally : ReplicaObserver {
-  Tally(std::vector<RequestRecord>& all, std::vector<StepWindows> none)
-      : records(all), windows(std::move(none)) {}
+  Tally(std::vector<RequestRecord>& all, std::vector<StepWindows> none, WorkMeter* meter)
+      : records(all), windows(std::move(none)), entered(meter) {}
 
   void scheduled(std::uint32_t request, SimTime now, std::int32_t cached) override {
     records[request].scheduled = now;
@@ -61,6 +61,7 @@ struct alignas(64) Tally : ReplicaObserver {
   GapHistogram gaps;
   SimTime end;
   std::vector<StepWindows> windows;  // of each pool, if they are asked for
+  WorkMeter::Requests entered;
 };
 
 void run(IndependentEngine& one, std::uint32_t place, const RequestLoad& load, StepTimer& timer,
@@ -72,6 +73,7 @@ void run(IndependentEngine& one, std::uint32_t place, const RequestLoad& load, S
     if (next != one.entries.end() && next->time <= engine.next()) {
       tally.records[next->request].replica = static_cast<std::int32_t>(place);
       engine.enter(next->request);
+      tally.entered.count();
       engine.dispatch(next->time);
       ++next;
     } else {
@@ -142,7 +144,7 @@ SimulationResult simulate_independently(const SimulationConfig& config, const Re
   const std::size_t workers = std::min(cores, engines.size());
   const std::vector<StepWindows> none(config.window.ps > 0 ? config.pools() : 0,
                                       StepWindows(config.window));
-  std::vector<Tally> tallies(workers, Tally(result.records, none));
+  std::vector<Tally> tallies(workers, Tally(result.records, none, config.meter));
   std::vector<std::vector<StepTimer*>> own(workers, {timers.begin(), timers.end()});
   for (std::size_t w = 1; w < workers; ++w) {
     for (StepTimer*& t : own[w]) t = t->for_thread(w - 1);

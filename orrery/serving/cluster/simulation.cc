@@ -54,7 +54,8 @@ class Simulation : public ReplicaObserver {
                {config.steps, windows_.empty() ? nullptr : &windows_}),
         scaling_(autoscales_of(config), fleet_, events_),
         links_(config.transfer, fleet_.size()),
-        admission_(config_, load_, load.requests.size()) {
+        admission_(config_, load_, load.requests.size()),
+        entered_(config.meter) {
     result_.records.resize(load.requests.size());
   }
 
@@ -94,6 +95,7 @@ class Simulation : public ReplicaObserver {
   // ---- requests ----
 
   void enter(SimTime now) {
+    entered_.count();
     const auto request = static_cast<std::uint32_t>(admission_.next());
     if (!admission_.enter(result_.records[request])) return;
     ++outstanding_;
@@ -409,6 +411,7 @@ class Simulation : public ReplicaObserver {
   KvLinks links_;
   std::vector<RandomStream> failure_draws_;
   Admission admission_;
+  WorkMeter::Requests entered_;
   std::int64_t outstanding_ = 0;
   std::int64_t decoding_ = 0;  // disaggregated: requests whose prompt is computed
   std::vector<std::uint32_t> prefilled_;
@@ -426,6 +429,7 @@ SimulationResult simulate(const SimulationConfig& config, const RequestLoad& loa
                           std::span<StepTimer* const> timers) {
   if (timers.size() != config.pools()) throw std::logic_error("simulate: one timer for each pool");
   check(config, load);
+  if (config.meter) config.meter->requests.all += static_cast<std::int64_t>(load.requests.size());
   auto router = make_router(config.router, config.seed);
   auto decode_router = make_router(config.decode_router, config.seed + 1);
   if (BlindRouter* blind = independent_router(config, load, *router, timers))

@@ -11,6 +11,7 @@
 #include "orrery/serving/cluster/gap_histogram.h"
 #include "orrery/serving/cluster/kv_transfer.h"
 #include "orrery/serving/requests/request.h"
+#include "orrery/serving/requests/work_meter.h"
 
 namespace orrery {
 
@@ -37,8 +38,9 @@ struct SimulationConfig : PoolConfig {
   // once request_overhead, and overhead_per_prompt_token for each token. Requests do not overtake
   // each other.
   SimTime frontend_per_request, request_overhead, overhead_per_prompt_token;
-  Beams beams;               // REQUIRES no drafts and no disaggregated prefill
-  StepLog* steps = nullptr;  // receives every step; null: steps are not recorded
+  Beams beams;                 // REQUIRES no drafts and no disaggregated prefill
+  WorkMeter* meter = nullptr;  // counts the requests that have entered; null: none does
+  StepLog* steps = nullptr;    // receives every step; null: steps are not recorded
   // Steps are counted in windows of this length (step_windows.h). 0: they are not.
   SimTime window;
 

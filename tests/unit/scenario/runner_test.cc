@@ -193,6 +193,39 @@ TEST(Runner, OverridesReachTheEngine) {
                InputError);
 }
 
+// Llama-3-8B: 32 layers, hidden 4096, intermediate 14336, vocabulary 128256, in bf16.
+TEST(Runner, RowsOfABreakdownHaveTheirWork) {
+  Runner runner{Bundle()};
+  const Answer a = runner.run(read_scenario(
+      parse_yaml("model: llama-3-8b\nhardware: {gpu: h100-sxm}\nworkload: {batch: 4}", "s.yaml")));
+  const auto row = [&a](const std::string& name) {
+    for (const KernelRow& k : a.points.at(0).kernels)
+      if (k.phase == "decode" && k.name == name) return k;
+    return KernelRow();
+  };
+  EXPECT_DOUBLE_EQ(row("down_proj").flops.value(), 2.0 * 4 * 14336 * 4096 * 32);
+  EXPECT_DOUBLE_EQ(row("lm_head").flops.value(), 2.0 * 4 * 4096 * 128256);
+  const double weights = 2.0 * 4096 * 128256;
+  EXPECT_GE(row("lm_head").bytes.value(), weights);
+  EXPECT_LT(row("lm_head").bytes.value(), weights * 1.01);
+}
+
+// The prediction itself, and one each with fast and with slow steps.
+TEST(Runner, AMeterSeesPointsAndRequests) {
+  Runner runner{Bundle()};
+  WorkMeter meter;
+  RunOptions options;
+  options.meter = &meter;
+  runner.run(read_scenario(parse_yaml("model: llama-3-8b\nhardware: {gpu: h100-sxm}\n"
+                                      "load: {rate: [4, 8], requests: 2048, isl: 64, osl: 2}",
+                                      "s.yaml")),
+             options);
+  EXPECT_EQ(meter.points.all, 2);
+  EXPECT_EQ(meter.points.done, 1);
+  EXPECT_EQ(meter.requests.all % (2 * 3 * 2048), 0);
+  EXPECT_EQ(meter.requests.done, meter.requests.all);
+}
+
 TEST(Advice, NamesTheLargestCause) {
   Point p;
   auto add = [&p](const char* name, const char* part, const char* bound, double ms) {

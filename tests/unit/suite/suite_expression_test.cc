@@ -31,10 +31,12 @@ class Expressions : public testing::Test {
     p.memory_capacity = Bytes(80e9);
     p.feasibility.fits = false;
     p.notes = {"loss is outside"};
-    KernelRow up{"decode", "up_proj", "", "mlp", "", 1, {Seconds(2e-3)}, 0.25, "compute", 0.5};
-    KernelRow down{"decode", "down_proj", "", "mlp", "", 1, {Seconds(1e-3)}, 0.125, "memory", 0.4};
-    KernelRow attn{"prefill", "attn",          "",    "attention", "",
-                   1,         {Seconds(5e-3)}, 0.625, "compute",   0.7};
+    KernelRow up{"decode",        "up_proj", "", "mlp", "",        1,
+                 {Seconds(2e-3)}, 0.25,      {}, {},    "compute", 0.5};
+    KernelRow down{"decode",        "down_proj", "", "mlp", "",       1,
+                   {Seconds(1e-3)}, 0.125,       {}, {},    "memory", 0.4};
+    KernelRow attn{"prefill",       "attn", "", "attention", "",        1,
+                   {Seconds(5e-3)}, 0.625,  {}, {},          "compute", 0.7};
     p.kernels = {up, down, attn};
     a_.points = {p};
     for (const double n : {1.0, 2.0, 4.0}) {

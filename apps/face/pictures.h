@@ -1,0 +1,29 @@
+// The pictures that an answer has: every face that draws one without a browser's help takes it from
+// here (--html, --svg, notebooks).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "orrery/hardware/catalog.h"
+#include "orrery/scenario/answer/answer.h"
+
+namespace orrery::face {
+
+struct Picture {
+  std::string name;  // one of picture_names()
+  std::string svg;
+};
+
+// "load", "pareto", "sweep", "timeline", "roofline", "kernels".
+const std::vector<std::string>& picture_names();
+
+// The pictures that the answer has something for, in the order of their names above. The catalog
+// knows the peaks of GPUs.
+std::vector<Picture> pictures_of(const Answer& answer, const Catalog& catalog);
+
+// The one of this name; the first one for an empty name. InputError: the answer has none, or not
+// this one.
+std::string picture_of(const Answer& answer, const Catalog& catalog, const std::string& name);
+
+}  // namespace orrery::face

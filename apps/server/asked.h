@@ -1,0 +1,48 @@
+// A question as it comes over the network, answered: a verb and a body. What a question may be is
+// the faces' business (apps/face); what is forbidden here is to name files.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/server/limits.h"
+#include "orrery/planner/crew/watcher.h"
+#include "orrery/scenario/runner/runner.h"
+#include "orrery/serving/requests/work_meter.h"
+
+namespace orrery::server {
+
+// The verbs of the interface. `run` takes the document of a scenario, as a file has it; each other
+// verb takes a map of its keys.
+const std::vector<std::string>& api_verbs();
+
+struct AskedQuestion {
+  std::string verb, form, body;  // form: "json" or "yaml"
+};
+
+struct Reply {
+  int status = 200;
+  std::string body;  // JSON
+};
+
+// The points of a question. InputError: it is none, or includes a file.
+ScenarioSweep points_of(const AskedQuestion& asked, const Bundle& bundle);
+
+// How a question is worked on.
+struct WorkedOn {
+  bool quick_only = false;           // a long one is left to others: the reply has status 0
+  WorkMeter* meter = nullptr;        // told how far the work is
+  SearchWatcher* watcher = nullptr;  // the same of a plan
+};
+
+// The answer as -o json prints it, or the error as JSON with its status: 400 for input, 422 for
+// what does not fit and for what no data is known of, 500 for a fault of the program.
+Reply reply_to(const AskedQuestion& asked, Runner& runner, const ServeLimits& limits,
+               const WorkedOn& how = {});
+
+// An error as JSON: {"error": {"kind": ..., "message": ..., "key": ...}}. `key` is the dotted key
+// at fault, where the message begins with one.
+std::string error_json(std::string_view kind, const std::string& message);
+
+}  // namespace orrery::server

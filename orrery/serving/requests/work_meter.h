@@ -1,0 +1,33 @@
+// How far the work on a question is, for a face that shows it. Threads that work add to it while
+// another one looks.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace orrery {
+
+class WorkMeter {
+ public:
+  struct Part {
+    std::atomic<std::int64_t> done = 0, all = 0;
+  };
+  Part points;    // of a sweep
+  Part requests;  // of the simulations that have begun
+
+  // Counts requests one by one, and tells a meter (which may be null) of every thousand or so.
+  class Requests {
+   public:
+    explicit Requests(WorkMeter* meter) : meter_(meter) {}
+    void count() {
+      if (meter_ != nullptr && (++counted_ & (kOften - 1)) == 0) meter_->requests.done += kOften;
+    }
+
+   private:
+    static constexpr std::int64_t kOften = 1024;
+    WorkMeter* meter_;
+    std::int64_t counted_ = 0;
+  };
+};
+
+}  // namespace orrery

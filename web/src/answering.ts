@@ -1,0 +1,71 @@
+// The answer of a question: asked again when it changes, the earlier asking cancelled.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { ApiError, ask, follow, type Answer, type Progress } from "./api";
+import { toBody, waits, type Question } from "./question";
+
+export interface Asked {
+  question: Question | null; // of the answer
+  answer: Answer | null;
+  error: ApiError | null;
+  progress: Progress | null;
+  busy: boolean;
+  ms: number;
+}
+const nothing: Asked = { question: null, answer: null, error: null, progress: null, busy: false, ms: 0 };
+
+const kPause = 40; // ms after the last key stroke
+
+export function useAnswer(question: Question): [Asked, { run: () => void; cancel: () => void }] {
+  const [asked, setAsked] = useState<Asked>(nothing);
+  const control = useRef<AbortController | null>(null);
+  const body = toBody(question);
+  const first = useRef(true);
+  const run = () => {
+    control.current?.abort();
+    const own = new AbortController();
+    control.current = own;
+    const began = performance.now();
+    setAsked((a) => ({ ...a, busy: true, progress: null }));
+    const progressed = (progress: Progress) => {
+      if (!own.signal.aborted) setAsked((a) => ({ ...a, progress }));
+    };
+    const asking = waits(question.verb)
+      ? follow(question.verb, body, own.signal, progressed)
+      : ask(question.verb, body, own.signal);
+    asking
+      .then((answer) => {
+        if (own.signal.aborted) return;
+        setAsked({ question, answer, error: null, progress: null, busy: false, ms: performance.now() - began });
+      })
+      .catch((e: unknown) => {
+        if (own.signal.aborted) return;
+        const error = e instanceof ApiError ? e : new ApiError("internal", "the server does not answer");
+        setAsked((a) => ({
+          ...a,
+          answer: a.question?.verb === question.verb ? a.answer : null,
+          error,
+          busy: false,
+          progress: null,
+        }));
+      });
+  };
+  const cancel = () => {
+    control.current?.abort();
+    setAsked((a) => ({ ...a, busy: false, progress: null, error: new ApiError("cancelled", "cancelled") }));
+  };
+  useEffect(() => {
+    if (!question.verb) {
+      first.current = true;
+      setAsked(nothing);
+      return undefined;
+    }
+    if (first.current || !waits(question.verb)) {
+      const pause = setTimeout(run, first.current ? 0 : kPause);
+      first.current = false;
+      return () => clearTimeout(pause);
+    }
+    return undefined;
+  }, [question.verb, body]);
+  useEffect(() => () => control.current?.abort(), []);
+  return [asked, { run, cancel }];
+}

@@ -1,0 +1,103 @@
+// A chart in the page's colours, which fits its place and says in words what it shows.
+import type { ECharts } from "echarts/core";
+import { useEffect, useRef } from "preact/hooks";
+import { short } from "./format";
+
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+export type Option = Record<string, any>;
+export interface Colours {
+  ink: string;
+  soft: string;
+  line: string;
+  paper: string;
+  series: string[];
+}
+
+export function colours(): Colours {
+  const css = getComputedStyle(document.documentElement);
+  const of = (name: string) => css.getPropertyValue(name).trim();
+  return {
+    ink: of("--ink"),
+    soft: of("--soft"),
+    line: of("--line"),
+    paper: of("--card"),
+    series: [1, 2, 3, 4, 5, 6, 7, 8].map((i) => of(`--s${i}`)),
+  };
+}
+
+/** What all axes have. */
+export function axis(c: Colours, name: string, more: Option = {}): Option {
+  return {
+    name,
+    nameLocation: "middle",
+    nameGap: 28,
+    nameTextStyle: { color: c.soft },
+    axisLabel: { color: c.soft, hideOverlap: true, formatter: (v: number | string) => (typeof v === "number" ? short(v) : v) },
+    axisLine: { lineStyle: { color: c.line } },
+    axisTick: { lineStyle: { color: c.line } },
+    splitLine: { lineStyle: { color: c.line, opacity: 0.6 } },
+    ...more,
+  };
+}
+
+interface Props {
+  label: string;
+  height?: number;
+  make: (c: Colours) => Option;
+  deps: unknown[];
+  picked?: (data: unknown) => void;
+}
+
+export function Chart({ label, height = 300, make, deps, picked }: Props) {
+  const place = useRef<HTMLDivElement>(null);
+  const chart = useRef<ECharts | null>(null);
+  const latest = useRef({ make, picked });
+  latest.current = { make, picked };
+  const draw = () => {
+    if (!chart.current) return;
+    const c = colours();
+    chart.current.setOption(
+      {
+        animation: false,
+        textStyle: { fontFamily: "inherit", color: c.ink },
+        color: c.series,
+        ...latest.current.make(c),
+      },
+      { notMerge: true },
+    );
+  };
+  useEffect(() => {
+    let gone = false;
+    let watch: ResizeObserver | undefined;
+    void import("./charts").then(({ init }) => {
+      if (gone || !place.current) return;
+      chart.current = init(place.current);
+      chart.current.on("click", (e) => latest.current.picked?.((e as { data?: unknown }).data));
+      watch = new ResizeObserver(() => chart.current?.resize());
+      watch.observe(place.current);
+      draw();
+      place.current.dataset.drawn = "yes";
+    });
+    const themed = () => draw();
+    addEventListener("themed", themed);
+    return () => {
+      gone = true;
+      removeEventListener("themed", themed);
+      watch?.disconnect();
+      chart.current?.dispose();
+      chart.current = null;
+    };
+  }, []);
+  useEffect(draw, deps);
+  return <div class="chart" role="img" aria-label={label} style={{ height: `${height}px` }} ref={place} />;
+}
+
+export function tooltip(c: Colours, more: Option = {}): Option {
+  return {
+    backgroundColor: c.paper,
+    borderColor: c.line,
+    textStyle: { color: c.ink, fontSize: 12 },
+    confine: true,
+    ...more,
+  };
+}

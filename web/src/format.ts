@@ -1,0 +1,59 @@
+// Numbers as people read them.
+import type { Metric, Point } from "./api";
+
+export function number(v: number): string {
+  if (!Number.isFinite(v)) return String(v);
+  const a = Math.abs(v);
+  if (a !== 0 && (a >= 1e7 || a < 1e-3)) return v.toExponential(2);
+  if (Number.isInteger(v)) return v.toLocaleString("en-US");
+  const digits = Math.min(6, Math.max(0, 3 - Math.floor(Math.log10(a))));
+  return v.toLocaleString("en-US", { maximumFractionDigits: digits, minimumFractionDigits: digits > 2 ? 2 : 0 });
+}
+/** A number beside an axis. */
+export function short(v: number): string {
+  const a = Math.abs(v);
+  for (const [unit, letter] of [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e4, "k"]] as const)
+    if (a >= unit) return `${Number((v / (letter === "k" ? 1e3 : unit)).toPrecision(4))}${letter}`;
+  return String(Number(v.toPrecision(4)));
+}
+export function interval(m: Metric): string {
+  return m.interval90 ? `${number(m.interval90[0])} to ${number(m.interval90[1])}` : "";
+}
+export function duration(us: number): string {
+  if (us >= 1e6) return `${number(us / 1e6)} s`;
+  if (us >= 1e3) return `${number(us / 1e3)} ms`;
+  return `${number(us)} µs`;
+}
+export const words = (name: string) => name.replace(/_/g, " ");
+
+const beside = new Set(["fits", "reason", "metrics", "memory", "energy", "kernels", "notes", "limit", "meets_slo", "replay", "chakra"]);
+/** The values that say where in the sweep a point is. */
+export const places = (p: Point): [string, string][] =>
+  Object.entries(p)
+    .filter(([k, v]) => !beside.has(k) && typeof v !== "object")
+    .map(([k, v]) => [k, String(v)]);
+/** The keys whose values differ between points. */
+export function varied(points: Point[]): string[] {
+  const keys = new Set(points.flatMap((p) => places(p).map(([k]) => k)));
+  return [...keys].filter((k) => new Set(points.map((p) => String(p[k] ?? ""))).size > 1);
+}
+/** Of keys that vary, those that tell points apart which `first` and the ones before do not. */
+export function telling(points: Point[], keys: string[], first: string[] = []): string[] {
+  const kept = [...first];
+  const distinct = (of: string[]) => new Set(points.map((p) => of.map((k) => String(p[k] ?? "")).join("\n"))).size;
+  for (const k of keys) if (!kept.includes(k) && distinct([...kept, k]) > distinct(kept)) kept.push(k);
+  return kept.filter((k) => !first.includes(k));
+}
+export const placeText = (p: Point, keys: string[]) => keys.map((k) => `${words(k)} ${p[k] ?? "-"}`).join(", ");
+
+const head: Record<string, string[]> = {
+  estimate: ["ttft", "tpot", "e2e", "output_throughput", "power", "energy_per_token"],
+  memory: ["memory", "weights", "kv_cache_per_request", "max_concurrency"],
+  simulate: ["ttft_p99", "tpot_p99", "e2e_p99", "output_throughput", "goodput", "max_rate", "slo_attainment", "running"],
+  train: ["iteration_time", "throughput", "mfu", "memory", "bubble", "time_to_train", "cost"],
+  plan: ["cost_per_hour", "time_to_train", "ttft_p99", "tpot_p99", "output_throughput", "headroom", "chance"],
+  network: ["time", "algbw", "busbw"],
+  kernel: ["time", "rate", "bandwidth", "efficiency"],
+};
+/** The metrics that an answer is first asked for. */
+export const headline = (verb: string, p: Point) => (head[verb] ?? []).filter((n) => p.metrics[n]).slice(0, 6);

@@ -1,0 +1,290 @@
+// The page: a form on the left, its answer on the right, and the whole question in the address.
+import { render } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { fetchFacts, fetchKeys, type Facts, type Keys, type Point } from "./api";
+import { useAnswer, type Asked } from "./answering";
+import { Form, isAbout, saying } from "./form";
+import { number, placeText, telling, varied } from "./format";
+import { fromAddress, start, titles, toAddress, toCommand, toPython, toYaml, turned, usual, verbs, waits, type Question } from "./question";
+import { Figures, Front, Kernels, Load, Memory, Metrics, Notes, Plans, Roofline, Sweep } from "./views";
+import "./style.css";
+
+const kTheme = "orrery-theme";
+function applyTheme(theme: string) {
+  document.documentElement.dataset.theme = theme;
+  dispatchEvent(new Event("themed"));
+}
+
+function Theme() {
+  const [theme, setTheme] = useState(localStorage.getItem(kTheme) ?? "auto");
+  useEffect(() => {
+    applyTheme(theme);
+    localStorage.setItem(kTheme, theme);
+    const dark = matchMedia("(prefers-color-scheme: dark)");
+    const changed = () => applyTheme(theme);
+    dark.addEventListener("change", changed);
+    return () => dark.removeEventListener("change", changed);
+  }, [theme]);
+  return (
+    <label class="inline theme">
+      <span class="hidden">colours</span>
+      <select value={theme} onChange={(e) => setTheme(e.currentTarget.value)}>
+        <option value="auto">auto</option>
+        <option value="light">light</option>
+        <option value="dark">dark</option>
+      </select>
+    </label>
+  );
+}
+
+function CopyButtons({ question, keys }: { question: Question; keys: Keys }) {
+  const [said, setSaid] = useState("");
+  const [shown, setShown] = useState<{ name: string; text: string } | null>(null);
+  const copy = async (name: string, text: string) => {
+    setShown(shown?.name === name ? null : { name, text });
+    try {
+      await navigator.clipboard.writeText(text);
+      setSaid(`${name} copied`);
+    } catch {
+      setSaid(`${name} is below`);
+    }
+    setTimeout(() => setSaid(""), 2500);
+  };
+  return (
+    <div class="copy">
+      <div class="choice" role="group" aria-label="copy the question">
+        <button onClick={() => copy("Link", location.href)}>Link</button>
+        <button onClick={() => copy("Command", toCommand(question))}>Command</button>
+        <button onClick={() => copy("YAML", toYaml(question, keys[question.verb]))}>YAML</button>
+        <button onClick={() => copy("Python", toPython(question))}>Python</button>
+        <span class="said" role="status">
+          {said}
+        </span>
+      </div>
+      {shown && (
+        <pre tabIndex={0} aria-label={shown.name}>
+          {shown.text}
+        </pre>
+      )}
+    </div>
+  );
+}
+
+function Status({ asked, live, cancel }: { asked: Asked; live: boolean; cancel: () => void }) {
+  const [late, setLate] = useState(false);
+  useEffect(() => {
+    if (!asked.busy) return setLate(false);
+    const wait = setTimeout(() => setLate(true), 250);
+    return () => clearTimeout(wait);
+  }, [asked.busy]);
+  const p = asked.progress;
+  if (asked.busy && (late || !live)) {
+    const share = p && p.all > 0 ? Math.min(1, p.done / p.all) : 0;
+    return (
+      <div class="status busy" role="status">
+        <progress max={1} value={p && p.all > 0 ? share : undefined} aria-label="progress" />
+        <span>{p ? `${p.stage}: ${number(p.done)} of ${number(p.all)}` : "asking"}</span>
+        <button onClick={cancel}>Cancel</button>
+      </div>
+    );
+  }
+  return (
+    <div class="status" role="status">
+      {asked.error?.kind === "cancelled" ? "cancelled" : asked.answer ? `answered in ${asked.ms < 10 ? asked.ms.toFixed(1) : Math.round(asked.ms)} ms` : ""}
+    </div>
+  );
+}
+
+interface AnswerProps {
+  asked: Asked;
+  facts: Facts;
+  other?: Point;
+}
+function AnswerView({ asked, facts, other }: AnswerProps) {
+  const [picked, setPicked] = useState(0);
+  const answer = asked.answer;
+  const points = answer?.points ?? [];
+  const at = Math.min(picked, points.length - 1);
+  useEffect(() => {
+    if (picked >= points.length) setPicked(0);
+  }, [points.length]);
+  if (!answer || !points.length || !asked.question) return null;
+  const verb = asked.question.verb;
+  const point = points[Math.max(0, at)];
+  const keys = telling(points, varied(points).filter((k) => k !== "gpus" || verb === "network"));
+  return (
+    <div class={"answer" + (asked.busy ? " stale" : "")} data-points={points.length}>
+      {points.length > 1 && verb !== "plan" && <p class="where">Point {at + 1} of {points.length}: {placeText(point, keys)}</p>}
+      {!point.fits && (
+        <p class="misfit" role="alert">
+          Does not fit: {(point.reason ?? "").replace(/^does not fit: /, "")}
+        </p>
+      )}
+      <Figures verb={verb} point={point} other={other} />
+      {point.limit && <p class="limit">{point.limit}</p>}
+      {verb === "plan" && <Plans points={points} picked={at} pick={setPicked} />}
+      {points.length > 1 && verb === "simulate" && <Load points={points} />}
+      {points.length > 1 && verb !== "plan" && <Sweep verb={verb} points={points} picked={at} pick={setPicked} />}
+      {points.length > 1 && verb !== "memory" && <Front verb={verb} points={points} picked={at} pick={setPicked} />}
+      <Memory point={point} />
+      <Kernels point={point} />
+      <Roofline point={point} points={points} facts={facts} />
+      <section class="card">
+        <details open={["memory", "network", "kernel"].includes(verb) || !!other}>
+          <summary>
+            <h2>All figures</h2>
+          </summary>
+          <Metrics point={point} other={other} />
+        </details>
+      </section>
+      <Notes point={point} answer={answer} />
+    </div>
+  );
+}
+
+function Page({ keys, facts }: { keys: Keys; facts: Facts }) {
+  const read = () => {
+    const found = fromAddress(location.hash);
+    return found.length ? found : [start("estimate")];
+  };
+  const [questions, setQuestions] = useState<Question[]>(read);
+  const [edited, setEdited] = useState(questions.length - 1);
+  const written = useRef(location.hash);
+  useEffect(() => {
+    const address = toAddress(questions);
+    if (address === location.hash) return;
+    written.current = address;
+    history.replaceState(null, "", address);
+  }, [questions]);
+  useEffect(() => {
+    const moved = () => {
+      if (location.hash === written.current) return;
+      const found = read();
+      setQuestions(found);
+      setEdited(found.length - 1);
+    };
+    addEventListener("hashchange", moved);
+    return () => removeEventListener("hashchange", moved);
+  }, []);
+  const now = Math.min(edited, questions.length - 1);
+  const question = questions[now];
+  const change = (q: Question) => setQuestions(questions.map((old, i) => (i === now ? q : old)));
+  const [a, actionsA] = useAnswer(questions[0]);
+  const second = questions[1] ?? questions[0];
+  const [b, actionsB] = useSecond(second, questions.length > 1);
+  const compared = questions.length > 1;
+  const asked = now === 0 ? a : b;
+  const actions = now === 0 ? actionsA : actionsB;
+  const { error } = asked;
+  const formKeys = keys[question.verb];
+  const placed = formKeys.some((k) => isAbout(error, k) && ((usual[question.verb] ?? []).includes(k.name) || question.values[k.name]));
+  const allGpus = () => {
+    const data = facts.gpus.filter((g) => g.memory_gb >= 60 && g.bandwidth_gb_s > 1000).map((g) => g.id);
+    change({ ...question, values: { ...question.values, gpu: data.slice(0, 24).join(",") } });
+  };
+  const pointA = a.answer?.points[0];
+  return (
+    <>
+      <header>
+        <a class="brand" href="#/estimate" onClick={(e) => { e.preventDefault(); setQuestions([start("estimate")]); setEdited(0); }}>
+          <img src="/icon.svg" alt="" width="22" height="22" /> Orrery
+        </a>
+        <nav aria-label="kinds of questions">
+          {verbs.map((v) => (
+            <button key={v} aria-current={v === question.verb ? "page" : undefined} onClick={() => change(turned(question, v, keys))}>
+              {titles[v]}
+            </button>
+          ))}
+        </nav>
+        <Theme />
+      </header>
+      <div class="body">
+        <form
+          aria-label={`${titles[question.verb]}: the question`}
+          onSubmit={(e) => {
+            e.preventDefault();
+            actions.run();
+          }}
+        >
+          <div class="choice compare" role="group" aria-label="comparison">
+            {compared ? (
+              <>
+                {["A", "B"].map((name, i) => (
+                  <button type="button" key={name} aria-pressed={now === i} onClick={() => setEdited(i)}>
+                    Question {name}
+                  </button>
+                ))}
+                <button type="button" onClick={() => { setQuestions([questions[now]]); setEdited(0); }}>
+                  End comparison
+                </button>
+              </>
+            ) : (
+              <button type="button" onClick={() => { setQuestions([question, { ...question, values: { ...question.values } }]); setEdited(1); }}>
+                Compare with another
+              </button>
+            )}
+          </div>
+          <Form
+            key={question.verb + now}
+            question={question}
+            keys={formKeys}
+            facts={facts}
+            error={error}
+            set={(name, value) => change({ ...question, values: { ...question.values, [name]: value } })}
+          />
+          <div class="act">
+            <button class="run" type="submit">
+              {waits(question.verb) ? "Run" : "Ask again"}
+            </button>
+            {formKeys.some((k) => k.name === "gpu") && question.verb !== "plan" && (
+              <button type="button" onClick={allGpus} title="ask for every data-centre GPU of the catalog with at least 60 GB">
+                Compare GPUs
+              </button>
+            )}
+          </div>
+          <p class="hint">Lists and ranges ask several points: 1,2,4 or 1-64*2.</p>
+        </form>
+        <main>
+          <CopyButtons question={question} keys={keys} />
+          <Status asked={asked} live={!waits(question.verb)} cancel={actions.cancel} />
+          {error && error.kind !== "cancelled" && !placed && (
+            <p class="misfit" role="alert">
+              {error.kind === "input" && formKeys.some((k) => isAbout(error, k)) ? `${error.key}: ${saying(error)}` : error.message}
+            </p>
+          )}
+          {compared ? (
+            <div class="columns">
+              <section aria-label="answer A">
+                <h1>A: {titles[questions[0].verb]}</h1>
+                <AnswerView asked={a} facts={facts} />
+              </section>
+              <section aria-label="answer B">
+                <h1>B: {titles[questions[1].verb]}</h1>
+                <AnswerView asked={b} facts={facts} other={pointA} />
+              </section>
+            </div>
+          ) : (
+            <AnswerView asked={a} facts={facts} />
+          )}
+        </main>
+      </div>
+    </>
+  );
+}
+
+/** As useAnswer, but nothing is asked while there is no second question. */
+function useSecond(question: Question, on: boolean): ReturnType<typeof useAnswer> {
+  return useAnswer(on ? question : { verb: "", values: {} });
+}
+
+async function boot() {
+  const place = document.getElementById("page")!;
+  applyTheme(localStorage.getItem(kTheme) ?? "auto");
+  try {
+    const [keys, facts] = await Promise.all([fetchKeys(), fetchFacts()]);
+    render(<Page keys={keys} facts={facts} />, place);
+  } catch (e) {
+    place.textContent = `The server does not answer: ${e instanceof Error ? e.message : e}`;
+  }
+}
+void boot();
