@@ -1,7 +1,7 @@
 // Plans that divide GPUs: several models on one stock, and engines of several kinds for a model.
 //
-// A plan consists of fleets, each of engines of one kind for one model. Where a model has several, a
-// router deals its requests out at random, in proportion to what each fleet serves within the
+// A plan consists of fleets, each of engines of one kind for one model. Where a model has several,
+// a router deals its requests out at random, in proportion to what each fleet serves within the
 // limits. The fleets of least cost (or GPUs) are found exactly:
 //
 //   bound    first stage of each model: what an engine does at most (bound/engine_bound.h)

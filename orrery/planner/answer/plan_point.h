@@ -1,4 +1,4 @@
-// What is said of plans of services, whether they are one fleet or several.
+// Points and messages of plans of services, whether they are one fleet or several.
 #pragma once
 
 #include <cstdint>

@@ -96,11 +96,16 @@ EngineBound engine_bound(Runner& runner, const Scenario& question, const EngineO
     const auto capacity =
         std::min<std::int64_t>(kMostBatch, std::llround(value(one, "max_concurrency")));
     const double longer = (load.isl + load.osl) / (load.isl + load.osl / 2);
+    std::int64_t last = 0;
+    double last_prefill = 0, last_step = 0;
     for (double at = 1;; at *= kStep) {
       const auto b = std::min<std::int64_t>(capacity, std::llround(std::ceil(at)));
       const Point p = b == 1 ? one : batches.at(b, false);
       const auto n = static_cast<double>(b);
       const double prefill = value(p, "prefill_time") / 1e3, step = value(p, "tpot") / 1e3;
+      // The engine takes no more sequences at once than in the batch before: the rest of them wait.
+      if (b > last && prefill == last_prefill && step == last_step) break;
+      last = b, last_prefill = prefill, last_step = step;
       out.prefill = std::max(out.prefill, kSlack * n / prefill);
       out.decode =
           std::max(out.decode, kSlack * (b == capacity ? longer : 1.0) * n / (load.osl * step));

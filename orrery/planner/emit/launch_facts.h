@@ -1,5 +1,5 @@
-// What catalog/launch says of an engine: the command that starts it, and its flags. Names of a plan
-// stand in braces: {model}, {tp}, {pp}, {dp}, {ep}, {max_model_len}, and {ranks}, which is tp dp.
+// Facts of catalog/launch about an engine: the command that starts it, and its flags. Names of a
+// plan stand in braces: {model}, {tp}, {pp}, {dp}, {ep}, {max_model_len}, and {ranks}: tp dp.
 #pragma once
 
 #include <map>

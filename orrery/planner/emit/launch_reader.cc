@@ -27,7 +27,7 @@ std::vector<std::string> words_of(const std::string& facts) {
 
 bool is_flag(const std::string& word) { return word.starts_with("--"); }
 
-// What a flag of the facts means: the name of a value, or a text of its own.
+// The meaning of a flag of the facts: the name of a value, or a text of its own.
 struct Meaning {
   std::string value;   // "\x01tp", or the only text that it may have; empty: it has none
   std::string format;  // of the weights that this flag says; empty: none

@@ -92,8 +92,8 @@ spec:
       plan.engines, c.image, nlohmann::json(c.command).dump(), plan.engine.gpus());
 }
 
-// The rate of an engine at which Kubernetes starts another one. It does so beyond a tolerance of 10 %
-// of the target (kube-controller-manager's default), and the limits hold up to the headroom.
+// The rate of an engine at which Kubernetes starts another one. It does so beyond a tolerance of
+// 10 % of the target (kube-controller-manager's default), and the limits hold up to the headroom.
 double scaling_rate(const FleetPlan& plan, double rate, double headroom) {
   constexpr double kTolerance = 1.1;
   const auto engines = static_cast<double>(plan.at_work().engines);

@@ -1,5 +1,6 @@
 // The files of plans: for each its scenario, the commands that start its engines, a Deployment, a
-// Service and an autoscaler for Kubernetes, and the benchmark whose result `orrery compare` reads back.
+// Service and an autoscaler for Kubernetes, and the benchmark whose result `orrery compare` reads
+// back.
 //
 //   plan.json                 the answer: all plans with their intervals
 //   1/scenario.json           answered by `orrery run 1/scenario.json`

@@ -18,7 +18,7 @@ struct State {
   std::vector<StockPart> parts;
 };
 
-// Of two values, up to rounding: less, or fewer kinds of engines for the same.
+// Whether a value is less than another, up to rounding, or the same with fewer kinds of engines.
 bool better(double value, std::size_t parts, double than, std::size_t parts_of_that) {
   if (value < than - kRounding) return true;
   return value <= than + kRounding && parts < parts_of_that;

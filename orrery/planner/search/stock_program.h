@@ -12,10 +12,10 @@
 //
 // Solved exactly, by a search over the options one by one. A state is what has been taken from each
 // stock, the value, and the share of the current model's load that is served. Of two states with
-// the same stocks one is left out if it has neither less value nor more load served; a state is left
-// out if its value and the least value at which the rest could be served, with fractions of engines
-// and no stock, are not below that of a solution that is known (from the same search with the most
-// promising states alone). Among solutions of equal value the
+// the same stocks one is left out if it has neither less value nor more load served. A state is
+// left out, too, if its value and the least value at which the rest could be served, with fractions
+// of engines and no stock, are not below that of a solution that is known (from the same search
+// with the most promising states alone). Among solutions of equal value the
 // one with fewer kinds of engines is taken.
 #pragma once
 

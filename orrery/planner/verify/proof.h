@@ -33,8 +33,8 @@ struct Proof {
 
 // The first seed of a proof, which no race has.
 std::int64_t first_seed(const PlanQuestion& asked);
-// Whether the fleet keeps the limits at a level, 0 to kLevels - 1: with requests of its own, and all
-// steps at a quantile of their error.
+// Whether the fleet keeps the limits at a level, 0 to kLevels - 1: with requests of its own, and
+// all steps at a quantile of their error.
 bool keeps_at(const Scenario& question, const FleetPlan& fleet, double rate, int level,
               Trials& trials);
 // How many times the rate the fleet serves within the limits; 4 at most.

@@ -94,7 +94,7 @@ void ShareTable::bound_fewer(Row& row, std::int64_t n, double share) const {
       row.share[at(i)] = std::min(row.share[at(i)], each * static_cast<double>(i));
 }
 
-// What about as many engines serve as all of the load needs bounds what fewer do.
+// Finds the share of about as many engines as all of the load needs, which bounds that of fewer.
 void ShareTable::probe(Row& row) {
   row.probed = true;
   const auto likely =

@@ -1,15 +1,15 @@
-// What share of a model's load each number of engines of each option serves: what a plan that
-// divides GPUs chooses from (search/stock_program.h).
+// The share of a model's load that each number of engines of each option serves. A plan that
+// divides GPUs chooses from these (search/stock_program.h).
 //
 // A share is stated by its bound until it is asked for, and then found by the judge, to 1 %: the
 // share of arrivals at which that many engines keep the limits by themselves. Requests of a Poisson
 // load that are dealt out at random are Poisson loads, so that fleets which keep the limits with
-// their shares keep them together. Where a model has engines of one kind, a number of engines serves
-// all of the load or nothing.
+// their shares keep them together. Where a model has engines of one kind, a number of engines
+// serves all of the load or nothing.
 //
-// It is taken that more engines serve no less, and, where a model has engines of several kinds, that
-// an engine serves no less beside more engines of its kind: engines share their queues. What many
-// engines serve then bounds what fewer do. With PlanChoice::exhaustive nothing is bounded.
+// It is taken that more engines serve no less, and, where a model has engines of several kinds,
+// that an engine serves no less beside more engines of its kind: engines share their queues. The
+// share of many engines then bounds that of fewer. With PlanChoice::exhaustive nothing is bounded.
 #pragma once
 
 #include <cstdint>

@@ -11,8 +11,8 @@
 // cluster, and of parallel only how tokens travel to their experts (expert_plan.h), which all
 // engines share.
 //
-// Further models may share the GPUs, each with a load and limits of its own (`plan.others`), and the
-// engines of a model may be of several kinds (`plan.mixed`):
+// Further models may share the GPUs, each with a load and limits of its own (`plan.others`), and
+// the engines of a model may be of several kinds (`plan.mixed`):
 //
 //   plan:
 //     gpu: ["h100-sxm:64", "h200-sxm:32"]

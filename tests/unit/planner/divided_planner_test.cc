@@ -1,5 +1,5 @@
-// Plans that divide GPUs: is the integer program solved exactly, is what the judge says of the fleets
-// enough, and are the plans of real questions right?
+// Plans that divide GPUs: is the integer program solved exactly, is what the judge says of few
+// fleets enough, and are the plans of real questions right?
 #include "orrery/planner/answer/divided_planner.h"
 
 #include <fmt/format.h>

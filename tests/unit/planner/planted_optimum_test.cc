@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "orrery/base/node.h"
 #include "orrery/planner/answer/planner.h"
 #include "orrery/planner/bound/engine_bound.h"
@@ -36,6 +38,25 @@ Scenario asked(const std::string& slo, const std::string& plan) {
                              slo, plan),
                  "plan"))
       .points.front();
+}
+
+// Where memory has no end, one GPU holds the model, and nothing is lost between GPUs: it does the
+// most requests a second per GPU.
+TEST(PlantedOptimum, WithoutEndOfMemoryIsOneGpu) {
+  const Scenario question = asked("tpot: 100 s", "");
+  const PlannedLoad load{2, 256, 32, 60, 288, true, false};
+  const auto bound = [&](Runner& by, int tp) {
+    return engine_bound(by, question, {{"h100-sxm", 0}, "vllm", "", tp, 1, 1, 1}, load);
+  };
+  Runner plain{Bundle()};
+  EXPECT_NE(bound(plain, 1).misfit, "");  // it does not fit
+  Runner runner{planted("gpus", "capacity: 80 GiB\n  usable: 79.18 GiB", "capacity: 8000 GiB")};
+  double least = HUGE_VAL;
+  for (const int tp : {1, 2, 4, 8}) {
+    const double of_gpu = bound(runner, tp).likely / tp;
+    EXPECT_LT(of_gpu, least) << tp;
+    least = of_gpu;
+  }
 }
 
 // Where links take no time, each further GPU makes the step shorter, and the largest engine is the
