@@ -124,7 +124,7 @@ TEST(MissingParts, AreNamedTogether) {
             run_program("estimate" + ask + "h100-sxm --batch 4").out);
   EXPECT_EQ(run_program("train" + ask + "l40s -g h100-sxm --gpus 16 --gpus 8").out,
             run_program("train" + ask + "h100-sxm --gpus 8").out);
-  expect_refused("", kBadInput, HasSubstr("memory, estimate, simulate"));
+  expect_refused("--catalog catalog", kBadInput, HasSubstr("memory, estimate, simulate"));
 }
 
 TEST(BadNumbers, NegativeAndHugeLengths) {
