@@ -6,8 +6,8 @@
 //
 // The logarithms of the costs and the deviations are jointly normal. Measured networks move them
 // (calibrated): the most likely values, found by Gauss and Newton's method, with the curvature
-// there as their covariance. An outlier pulls as Huber's loss lets it. Deviations of two networks go
-// together where they did on other processors: two networks of one family, say.
+// there as their covariance. An outlier pulls as Huber's loss lets it. Deviations of two networks
+// go together where they did on other processors: two networks of one family, say.
 #pragma once
 
 #include <Eigen/Dense>
