@@ -57,4 +57,7 @@ double noise_of(const EdgeCosts& before, std::span<const MeasuredNetwork> measur
 Estimate<Seconds> time_of(const EdgeCosts& costs, const EdgeTask& task, double residual,
                           Origin origin);
 
+// The median time of some work, without what its network differs by and without an interval.
+Seconds median_time(const EdgeCosts& costs, const EdgeWork& work);
+
 }  // namespace orrery
