@@ -87,10 +87,10 @@ EdgeAnswer EdgePredictor::answer(const EdgeGraph& graph, EdgePrecision precision
   for (EdgeKernel& k : fuse(graph, fusion_rules(runtime_))) {
     const EdgeWork work = work_of(k, precision);
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += work[i];
-    const Seconds time = time_of(costs_, {work}, 0, origin).value;
+    const Seconds time = median_time(costs_, work);
     a.kernels.push_back({std::move(k), time});
   }
-  const Seconds kernels = time_of(costs_, {sum}, 0, origin).value;
+  const Seconds kernels = median_time(costs_, sum);
   a.latency = time_of(costs_, {sum, deviation_of(graph, precision)}, law_.residual, origin);
   // All kernels share the known deviation of their network.
   for (EdgeAnswer::Kernel& k : a.kernels)

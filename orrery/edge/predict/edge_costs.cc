@@ -92,6 +92,13 @@ double noise_of(const EdgeCosts& before, std::span<const MeasuredNetwork> measur
   return noise;
 }
 
+Seconds median_time(const EdgeCosts& costs, const EdgeWork& work) {
+  double sum = 0;
+  for (std::size_t k = 0; k < work.size(); ++k)
+    if (work[k] > 0) sum += std::exp(costs.mean[Eigen::Index(k)]) * work[k];
+  return Seconds(sum * kMicro);
+}
+
 Estimate<Seconds> time_of(const EdgeCosts& costs, const EdgeTask& task, double residual,
                           Origin origin) {
   const Slope s = slope_of(costs.mean, task);

@@ -6,8 +6,8 @@
 //
 // The logarithms of the costs and the deviations are jointly normal. Measured networks move them
 // (calibrated): the most likely values, found by Gauss and Newton's method, with the curvature
-// there as their covariance. An outlier pulls as Huber's loss lets it. Deviations of two networks go
-// together where they did on other processors: two networks of one family, say.
+// there as their covariance. An outlier pulls as Huber's loss lets it. Deviations of two networks
+// go together where they did on other processors: two networks of one family, say.
 #pragma once
 
 #include <Eigen/Dense>
@@ -56,5 +56,8 @@ double noise_of(const EdgeCosts& before, std::span<const MeasuredNetwork> measur
 // shared one that of the costs.
 Estimate<Seconds> time_of(const EdgeCosts& costs, const EdgeTask& task, double residual,
                           Origin origin);
+
+// The median time of some work, without what its network differs by and without an interval.
+Seconds median_time(const EdgeCosts& costs, const EdgeWork& work);
 
 }  // namespace orrery

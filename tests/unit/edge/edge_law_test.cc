@@ -29,6 +29,7 @@ TEST(EdgeLaw, AddsTheCostsOfAllWork) {
   work.work[4] = 1000;
   const Estimate<Seconds> time = time_of(costs(), work, 0.1, Origin::kFitted);
   EXPECT_NEAR(time.value.value(), 4e-3, 1e-12);
+  EXPECT_NEAR(median_time(costs(), work.work).value(), 4e-3, 1e-12);
   // Shares of 3/4 and 1/4 of two independent costs.
   EXPECT_NEAR(time.shared, std::sqrt(9.0 / 16 + 1.0 / 16), 1e-12);
   EXPECT_EQ(time.own, 0.1);
