@@ -58,5 +58,20 @@ TEST(EdgeAccuracy, ArchitecturesOfSearchSpaces) {
   }
 }
 
+TEST(EdgeAccuracy, LlmsByPairsOfDeviceAndModel) {
+  const std::filesystem::path data = data_folder() / "edge";
+  if (!std::filesystem::exists(data / "llm_edge.csv"))
+    GTEST_SKIP() << data << " is absent: no measured rows to compare with";
+  const ValidationReport report = validate_edge(data, "llm", Bundle());
+  const ErrorSummary decode = errors_of(report, "decode"), prefill = errors_of(report, "prefill");
+  EXPECT_GT(decode.n, 600u);
+  EXPECT_LE(decode.median, 9.5);
+  EXPECT_LE(decode.mape, 18);
+  EXPECT_GE(decode.coverage90, 82);
+  EXPECT_LE(prefill.median, 14);
+  EXPECT_LE(prefill.mape, 22);
+  EXPECT_GE(prefill.coverage90, 80);
+}
+
 }  // namespace
 }  // namespace orrery

@@ -35,10 +35,10 @@ std::vector<Json> edge_device_facts(const Bundle& bundle) {
   const LlmChips chips(bundle);
   for (const LlmChip& c : chips.all()) {
     const std::string family = fmt::format("LLMs: {}", c.family->name);
-    const std::string memory = fmt::format("{:.4g} GiB, {:.4g} GB/s", c.memory / gibibytes(1),
-                                           c.bandwidth.value() / 1e9);
-    const auto same = std::find_if(rows.begin(), rows.end(),
-                                   [&](const Json& r) { return r["id"] == c.id; });
+    const std::string memory =
+        fmt::format("{:.4g} GiB, {:.4g} GB/s", c.memory / gibibytes(1), c.bandwidth.value() / 1e9);
+    const auto same =
+        std::find_if(rows.begin(), rows.end(), [&](const Json& r) { return r["id"] == c.id; });
     if (same != rows.end()) {
       (*same)["memory"] = memory;
     } else {

@@ -57,7 +57,8 @@ std::vector<LlmMeasured> read_measured(const EdgeLlmAsked& asked, const EdgeLlmO
     return column ? csv.optional_number(*column).value_or(otherwise) : otherwise;
   };
   while (csv.next()) {
-    files.push_back(file_of(std::string(csv.text(model)), std::string(csv.text(format)), {}, bundle));
+    files.push_back(
+        file_of(std::string(csv.text(model)), std::string(csv.text(format)), {}, bundle));
     LlmMeasured m{&files.back(), question_of(o), of("prefill_tok_s", 0), of("decode_tok_s", 0)};
     m.question.prompt = of("prompt", o.prompt), m.question.generate = of("generate", o.generate);
     m.question.depth = of("depth", o.depth);
@@ -86,11 +87,9 @@ std::string what_fits(const EdgeLlmLine& line, const LlmChip& chip, const LlmQue
   std::optional<LlmFile> best;
   for (const GgufFormat& f : gguf_formats()) {
     const LlmFile file(model, f);
-    if (memory_fit(file, chip, memory).fits() && (!best || file.size() > best->size()))
-      best = file;
+    if (memory_fit(file, chip, memory).fits() && (!best || file.size() > best->size())) best = file;
   }
-  if (best)
-    return fmt::format("{} would fit ({:.1f} GiB)", best->format().name, gib(best->size()));
+  if (best) return fmt::format("{} would fit ({:.1f} GiB)", best->format().name, gib(best->size()));
   return fmt::format("{} such devices would have the memory",
                      int(line.answer.fit.needed() / (line.answer.fit.limit / q.devices)) + 1);
 }
@@ -165,9 +164,10 @@ void print_table(const std::vector<EdgeLlmLine>& lines, bool explain) {
     if (explain) print_terms(a);
     for (const std::string& n : a.notes) notes.add(n);
     if (fits && a.token_energy_limit)
-      notes.add(fmt::format("{}: at most {} J for a token of the answer, at the chip's thermal "
-                            "design power",
-                            l.device, number(a.token_energy_limit->value())));
+      notes.add(
+          fmt::format("{}: at most {} J for a token of the answer, at the chip's thermal "
+                      "design power",
+                      l.device, number(a.token_energy_limit->value())));
   }
   notes.print();
 }

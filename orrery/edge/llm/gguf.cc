@@ -14,11 +14,11 @@ namespace orrery {
 namespace {
 
 constexpr std::array kTypes = {
-    GgufType{"F32", 1, 4},      GgufType{"F16", 1, 2},      GgufType{"BF16", 1, 2},
-    GgufType{"Q8_0", 32, 34},   GgufType{"Q5_0", 32, 22},   GgufType{"Q5_1", 32, 24},
-    GgufType{"Q4_0", 32, 18},   GgufType{"Q4_1", 32, 20},   GgufType{"MXFP4", 32, 17},
-    GgufType{"IQ4_NL", 32, 18}, GgufType{"Q2_K", 256, 84},  GgufType{"Q3_K", 256, 110},
-    GgufType{"Q4_K", 256, 144}, GgufType{"Q5_K", 256, 176}, GgufType{"Q6_K", 256, 210},
+    GgufType{"F32", 1, 4},        GgufType{"F16", 1, 2},      GgufType{"BF16", 1, 2},
+    GgufType{"Q8_0", 32, 34},     GgufType{"Q5_0", 32, 22},   GgufType{"Q5_1", 32, 24},
+    GgufType{"Q4_0", 32, 18},     GgufType{"Q4_1", 32, 20},   GgufType{"MXFP4", 32, 17},
+    GgufType{"IQ4_NL", 32, 18},   GgufType{"Q2_K", 256, 84},  GgufType{"Q3_K", 256, 110},
+    GgufType{"Q4_K", 256, 144},   GgufType{"Q5_K", 256, 176}, GgufType{"Q6_K", 256, 210},
     GgufType{"IQ4_XS", 256, 136},
 };
 
@@ -95,9 +95,14 @@ const GgufType& fitting(std::string_view type, std::int64_t row) {
 std::string_view finer(const GgufFiner& rule, std::string_view usual, int layer, int layers) {
   bool here = false;
   switch (rule.layers) {
-    case Layers::kNone: return usual;
-    case Layers::kAll: here = true; break;
-    case Layers::kFirst: here = layer < std::max(rule.first, int(rule.part * layers)); break;
+    case Layers::kNone:
+      return usual;
+    case Layers::kAll:
+      here = true;
+      break;
+    case Layers::kFirst:
+      here = layer < std::max(rule.first, int(rule.part * layers));
+      break;
     case Layers::kSpread: {
       const int end = layers / 8;
       here = layer < end || layer >= 7 * layers / 8 || (layer - end) % 3 == 2;
@@ -135,8 +140,8 @@ struct MixerParts {
 MixerParts parts_of(const Mixer& mixer, double hidden) {
   if (const auto* a = std::get_if<SoftmaxAttention>(&mixer)) {
     const bool own_values = !a->values_from_keys && !a->shares_kv;
-    return {own_values ? hidden * a->kv_heads * a->value_dim : 0,
-            hidden * a->heads * a->value_dim, std::int64_t(a->heads) * a->value_dim};
+    return {own_values ? hidden * a->kv_heads * a->value_dim : 0, hidden * a->heads * a->value_dim,
+            std::int64_t(a->heads) * a->value_dim};
   }
   return {};
 }
@@ -197,8 +202,7 @@ std::vector<GgufMatrices> gguf_matrices(const Architecture& model, const GgufFor
   const GgufType& output = fitting(f.output.empty() ? f.type : f.output, model.hidden);
   if (!model.tied_embeddings)
     into.add(GgufMatrices::Role::kEmbedding, fitting(f.type, model.hidden), table);
-  if (model.lm_head || model.tied_embeddings)
-    into.add(GgufMatrices::Role::kOutput, output, table);
+  if (model.lm_head || model.tied_embeddings) into.add(GgufMatrices::Role::kOutput, output, table);
   const ParameterCounts counts = count_parameters(model);
   into.add(GgufMatrices::Role::kEmbedding, fitting(f.type, model.hidden),
            double(counts.per_layer_inputs));

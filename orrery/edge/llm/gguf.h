@@ -47,10 +47,10 @@ struct GgufFiner {
 };
 
 struct GgufFormat {
-  std::string_view name;   // "Q4_K_M"
-  std::string_view type;   // of most matrices
-  GgufFiner value = {};    // attn_v
-  GgufFiner down = {};     // ffn_down
+  std::string_view name;                   // "Q4_K_M"
+  std::string_view type;                   // of most matrices
+  GgufFiner value = {};                    // attn_v
+  GgufFiner down = {};                     // ffn_down
   std::string_view attention_output = {};  // empty: `type`
   std::string_view output = {};            // of the LM head, tied or not; empty: `type`
   std::string_view experts = {};           // of routed experts; empty: as dense MLPs

@@ -119,8 +119,8 @@ LlmAnswer LlmPredictor::answer(const LlmFile& file, const LlmQuestion& q,
 
   const double context = q.depth + q.prompt + q.generate / 2;
   a.token_terms = token_terms(file, q, context);
-  double token = std::max(sum(a.token_terms), least_token_time(decode_times(
-                                                  file, chip_, q.devices, context)));
+  double token =
+      std::max(sum(a.token_terms), least_token_time(decode_times(file, chip_, q.devices, context)));
   if (q.draft_tokens > 0 && draft != nullptr) {
     // The proposals one after the other, then a pass over them and one more.
     LlmQuestion verified = q;
@@ -136,11 +136,11 @@ LlmAnswer LlmPredictor::answer(const LlmFile& file, const LlmQuestion& q,
               Tails::kHeavy};
   if (chip_.power) a.token_energy_limit = *chip_.power * q.devices * Seconds(token);
   if (!laws_.decode.knows(setting))
-    a.notes.push_back(fmt::format("{} was not measured with {}: its family's rates",
-                                  chip_.id, setting.backend));
+    a.notes.push_back(
+        fmt::format("{} was not measured with {}: its family's rates", chip_.id, setting.backend));
   if (prefill_.rows + decode_.rows > 0)
-    a.notes.push_back(fmt::format("calibrated on {} rates measured on the device",
-                                  prefill_.rows + decode_.rows));
+    a.notes.push_back(
+        fmt::format("calibrated on {} rates measured on the device", prefill_.rows + decode_.rows));
   a.notes.push_back(fmt::format("facts of {}: {}", chip_.id, chip_.source));
   return a;
 }

@@ -14,13 +14,13 @@
 namespace orrery {
 
 struct LlmQuestion {
-  std::string backend;           // empty: the usual one of the chip
-  double prompt = 512;           // tokens
-  double generate = 128;         // tokens
-  double depth = 0;              // tokens already in the cache
-  double ubatch = 512;           // tokens of a pass
-  int devices = 1;               // equal ones, layers one after the other
-  Bytes memory;                  // of a device; 0: its largest configuration
+  std::string backend;    // empty: the usual one of the chip
+  double prompt = 512;    // tokens
+  double generate = 128;  // tokens
+  double depth = 0;       // tokens already in the cache
+  double ubatch = 512;    // tokens of a pass
+  int devices = 1;        // equal ones, layers one after the other
+  Bytes memory;           // of a device; 0: its largest configuration
   bool flash_attention = true;
   // Speculative decoding: tokens that a draft proposes at a time; 0: none. A proposal is accepted
   // with the probability `acceptance` if those before it were.

@@ -57,16 +57,18 @@ constexpr Rule kOfProduct[] = {{"vendor", 0.6},
                                {"size", 0.3},
                                {"size+backend", 0.15}};
 constexpr Rule kNarrow[] = {{"vendor", 0.2}, {"family", 0.2}, {"backend", 0.2}, {"runtime", 0.2}};
-constexpr Rule kStart[] = {{"vendor", 0.2},  {"family", 0.2},
-                           {"backend", 0.2}, {"runtime", 0.2},
+constexpr Rule kStart[] = {{"vendor", 0.2},
+                           {"family", 0.2},
+                           {"backend", 0.2},
+                           {"runtime", 0.2},
                            {"chip+backend+runtime", 0.25}};
-constexpr Rule kOfAttention[] = {{"vendor", 0.4},  {"family", 0.3}, {"backend", 0.6},
-                                 {"runtime", 0.4}, {"plain", 0.4},  {"width", 0.5},
+constexpr Rule kOfAttention[] = {{"vendor", 0.4},       {"family", 0.3}, {"backend", 0.6},
+                                 {"runtime", 0.4},      {"plain", 0.4},  {"width", 0.5},
                                  {"width+backend", 0.3}};
 constexpr Rule kOfTiles[] = {
     {"vendor", 0.4}, {"family", 0.3}, {"backend", 0.6}, {"runtime", 0.4}, {"plain", 0.4}};
-constexpr Rule kOfOverlap[] = {{"family", 0.3}, {"kernels", 0.3},       {"chip+kernels", 0.3},
-                               {"size", 1.0},   {"size+kernels", 0.5}};
+constexpr Rule kOfOverlap[] = {
+    {"family", 0.3}, {"kernels", 0.3}, {"chip+kernels", 0.3}, {"size", 1.0}, {"size+kernels", 0.5}};
 constexpr Rule kOfHop[] = {{"vendor", 0.2}, {"family", 0.2}};
 
 // Of a term in a phase: the constant's mean, the rules, and by what their deviations are multiplied.
@@ -79,14 +81,22 @@ struct TermRules {
 TermRules rules_of(LlmPhase phase, LlmTerm term) {
   const bool prefill = phase == LlmPhase::kPrefill;
   switch (term) {
-    case LlmTerm::kProduct: return prefill ? TermRules{1, kOfProduct} : TermRules{0.5, kNarrow};
-    case LlmTerm::kAttention: return prefill ? TermRules{1.5, kOfAttention} : TermRules{0, {}};
-    case LlmTerm::kWeights: return prefill ? TermRules{-0.5, kNarrow, 2} : TermRules{-0.5, kWide, 4};
-    case LlmTerm::kCache: return prefill ? TermRules{0, {}} : TermRules{0, kNarrow, 3};
-    case LlmTerm::kTiles: return prefill ? TermRules{0, kOfTiles} : TermRules{0, {}};
-    case LlmTerm::kStart: return TermRules{1.5, prefill ? std::span<const Rule>(kNarrow) : kStart};
-    case LlmTerm::kHop: return {0, kOfHop};
-    case LlmTerm::kOverlap: return prefill ? TermRules{0, kOfOverlap} : TermRules{0, {}};
+    case LlmTerm::kProduct:
+      return prefill ? TermRules{1, kOfProduct} : TermRules{0.5, kNarrow};
+    case LlmTerm::kAttention:
+      return prefill ? TermRules{1.5, kOfAttention} : TermRules{0, {}};
+    case LlmTerm::kWeights:
+      return prefill ? TermRules{-0.5, kNarrow, 2} : TermRules{-0.5, kWide, 4};
+    case LlmTerm::kCache:
+      return prefill ? TermRules{0, {}} : TermRules{0, kNarrow, 3};
+    case LlmTerm::kTiles:
+      return prefill ? TermRules{0, kOfTiles} : TermRules{0, {}};
+    case LlmTerm::kStart:
+      return TermRules{1.5, prefill ? std::span<const Rule>(kNarrow) : kStart};
+    case LlmTerm::kHop:
+      return {0, kOfHop};
+    case LlmTerm::kOverlap:
+      return prefill ? TermRules{0, kOfOverlap} : TermRules{0, {}};
   }
   return {0, {}};
 }
@@ -155,8 +165,7 @@ LlmTimes LlmLaw::costs(const LlmSetting& setting) const {
 
 bool LlmLaw::knows(const LlmSetting& setting) const {
   const LlmTerm main = phase == LlmPhase::kPrefill ? LlmTerm::kProduct : LlmTerm::kWeights;
-  const std::string begin =
-      fmt::format("{} {} ", to_text(main), name_of("chip+backend", setting));
+  const std::string begin = fmt::format("{} {} ", to_text(main), name_of("chip+backend", setting));
   const auto found = effects.lower_bound(begin);
   return found != effects.end() && found->first.starts_with(begin);
 }

@@ -34,7 +34,7 @@ struct LlmSetting {
   int devices = 1;
   bool mixture = false;          // a mixture of experts
   bool plain_attention = false;  // flash attention is off
-  double head_width = 128;  // LlmFile
+  double head_width = 128;       // LlmFile
   double hidden = 4096;
 };
 
@@ -42,8 +42,8 @@ enum class LlmPhase { kPrefill, kDecode };
 
 // An effect on a term's cost.
 struct LlmEffect {
-  std::string name;  // "weights family=ada"
-  double times = 1;  // what its value is multiplied with
+  std::string name;                  // "weights family=ada"
+  double times = 1;                  // what its value is multiplied with
   double mean = 0, deviation = 0.2;  // before anything was measured
 };
 // Those of a term; none: the phase has no such term.

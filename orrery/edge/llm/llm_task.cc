@@ -43,19 +43,22 @@ LlmTimes prefill_times(const LlmFile& file, const LlmChip& chip, int devices,
   // Of the time on one device.
   const double part = (prompt.tokens + (devices - 1) * first) / (devices * prompt.tokens);
   const Flops products = file.body_flops() * prompt.tokens + file.head_flops();
-  const Bytes weights =
-      file.read(prompt.ubatch) * full + (rest > 0 ? file.read(rest) : Bytes(0));
+  // Of the weights and the kernels of a pass: the first one meets every device by itself.
+  const double others = 1.0 / devices;
+  Bytes weights = file.read(first);
+  if (full > 1) weights += file.read(prompt.ubatch) * ((full - 1) * others);
+  if (full > 0 && rest > 0) weights += file.read(rest) * others;
   LlmTimes t{};
   const double product = (products / chip.matrix).value();
   at(t, LlmTerm::kProduct) = product * part;
   at(t, LlmTerm::kOverlap) = product * (1 - part);
   at(t, LlmTerm::kAttention) =
       (file.attention_flops(prompt.depth, prompt.tokens) / chip.matrix).value() * part;
-  at(t, LlmTerm::kWeights) = (weights / chip.bandwidth).value() * part;
+  at(t, LlmTerm::kWeights) = (weights / chip.bandwidth).value();
   at(t, LlmTerm::kTiles) =
       (file.cache_read(prompt.depth + prompt.tokens / 2) / chip.bandwidth).value() *
       (prompt.tokens / kTile) * part;
-  at(t, LlmTerm::kStart) = file.kernels() * kEachStart.value() * passes * part;
+  at(t, LlmTerm::kStart) = file.kernels() * kEachStart.value() * (1 + (passes - 1) * others);
   at(t, LlmTerm::kHop) = hop(file, devices, first) * (passes + devices - 1) / devices;
   return t;
 }

@@ -77,16 +77,16 @@ LlmFile::LlmFile(const Architecture& model, const GgufFormat& format)
     kernels_ += work.kernels;
     state_ += Bytes(kFloat * double(state_elements(spec.mixer)));
     if (work.flops > 0)
-      attention_.push_back(
-          {Bytes(kHalf * double(kv_elements_per_token(spec.mixer))), work.flops, work.window, work.width,
-           1});
+      attention_.push_back({Bytes(kHalf * double(kv_elements_per_token(spec.mixer))), work.flops,
+                            work.window, work.width, 1});
     if (!std::holds_alternative<NoMlp>(spec.mlp)) kernels_ += kMlpKernels;
     if (std::holds_alternative<MoeMlp>(spec.mlp)) kernels_ += kExpertKernels;
   }
   std::vector<Attention> merged;
   for (const Attention& a : attention_) {
     const auto same = std::find_if(merged.begin(), merged.end(), [&](const Attention& m) {
-      return m.cached == a.cached && m.flops == a.flops && m.window == a.window && m.width == a.width;
+      return m.cached == a.cached && m.flops == a.flops && m.window == a.window &&
+             m.width == a.width;
     });
     if (same == merged.end()) {
       merged.push_back(a);
@@ -103,9 +103,8 @@ LlmFile LlmFile::of_size(Bytes file) const {
   constexpr double kLargest = 4;
   const double factor = file / size_;
   if (!(factor >= 1 / kLargest) || factor > kLargest)
-    throw InputError(
-        fmt::format("a file of {:.2f} GB is not {} in {}, which takes {:.2f} GB",
-                    file.value() / 1e9, model_, format_->name, size_.value() / 1e9));
+    throw InputError(fmt::format("a file of {:.2f} GB is not {} in {}, which takes {:.2f} GB",
+                                 file.value() / 1e9, model_, format_->name, size_.value() / 1e9));
   LlmFile out = *this;
   out.size_ = file;
   out.tables_ *= factor, out.always_ *= factor;

@@ -59,9 +59,9 @@ class LlmFile {
 
  private:
   struct Attention {
-    Bytes cached;      // of a token
-    double flops = 0;  // of a query with one key
-    int window = 0;    // 0: the whole context
+    Bytes cached;        // of a token
+    double flops = 0;    // of a query with one key
+    int window = 0;      // 0: the whole context
     double width = 128;  // of a head
     double layers = 0;
   };

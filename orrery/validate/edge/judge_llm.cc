@@ -42,8 +42,7 @@ std::vector<Judged> judged_rows(const std::vector<LlmRow>& rows, std::string_vie
   std::vector<Judged> out;
   for (unsigned fold = 0; fold < kFolds; ++fold) {
     const auto left_out = [&](const LlmRow& r) { return fold_of(r, table) == fold; };
-    const LlmLaw law =
-        fit_llm_law(rows, phase, [&](const LlmRow& r) { return !left_out(r); });
+    const LlmLaw law = fit_llm_law(rows, phase, [&](const LlmRow& r) { return !left_out(r); });
     for (const LlmRow& r : rows) {
       if (phase_of(r) == phase && left_out(r) && r.fit.fits())
         out.push_back({&r, llm_rate(law, r), fold, law.knows(r.setting)});
@@ -105,8 +104,7 @@ void judge_llm(const std::vector<LlmRow>& rows, std::string_view table, Validati
   }
   if (table == kRoofline) {
     for (const LlmRow& r : rows) {
-      if (r.fit.fits())
-        add_row(r, kRoofline, {roofline(r), 0, 0, Origin::kAnalytical}, report);
+      if (r.fit.fits()) add_row(r, kRoofline, {roofline(r), 0, 0, Origin::kAnalytical}, report);
     }
     return;
   }

@@ -154,7 +154,8 @@ std::vector<LlmRow> read_llm_rows(const std::filesystem::path& dir, const LlmChi
     const std::string name(csv.text(model)), of(csv.text(device)), remark(csv.text(note));
     const LlmChip* chip = chips.in_text(of);
     const Architecture* known = models.find(name);
-    if (remark.find("SUSPECT") != std::string::npos || remark.find("batch 8") != std::string::npos) {
+    if (remark.find("SUSPECT") != std::string::npos ||
+        remark.find("batch 8") != std::string::npos) {
       ++refused["the table doubts the row, or it is a batch of sequences"];
       continue;
     }
@@ -197,12 +198,12 @@ std::vector<LlmRow> read_llm_rows(const std::filesystem::path& dir, const LlmChi
     const double prompt = csv.empty(pp) ? 512 : csv.number(pp);
     const double answer = csv.empty(tg) ? 128 : csv.number(tg);
     const int devices = row.setting.devices;
-    row.fit = memory_fit(file, *chip,
-                         {memory_in(of), devices, mixed ? 4352 : at + std::max(prompt, answer),
-                          ubatch});
-    const std::string base = fmt::format("{} {} on {}{} with {}", known->id, type->name,
-                                         devices > 1 ? fmt::format("{} x ", devices) : "", of,
-                                         csv.text(backend));
+    row.fit =
+        memory_fit(file, *chip,
+                   {memory_in(of), devices, mixed ? 4352 : at + std::max(prompt, answer), ubatch});
+    const std::string base =
+        fmt::format("{} {} on {}{} with {}", known->id, type->name,
+                    devices > 1 ? fmt::format("{} x ", devices) : "", of, csv.text(backend));
     const auto push = [&](bool prefill, double rate) {
       row.prefill = prefill, row.measured = rate, row.cases.clear();
       if (mixed) {

@@ -20,12 +20,12 @@ namespace orrery {
 struct LlmRow {
   bool prefill = false;
   LlmSetting setting;
-  std::string model;                // id
-  std::string device;               // as the table calls it
-  std::string group;                // device and model as the table calls them
-  std::vector<LlmTimes> cases;      // of a token each; the rate is the mean of theirs
-  double measured = 0;              // tokens a second
-  LlmFit fit;                       // whether it should fit
+  std::string model;            // id
+  std::string device;           // as the table calls it
+  std::string group;            // device and model as the table calls them
+  std::vector<LlmTimes> cases;  // of a token each; the rate is the mean of theirs
+  double measured = 0;          // tokens a second
+  LlmFit fit;                   // whether it should fit
   std::string name, source, what;
 };
 

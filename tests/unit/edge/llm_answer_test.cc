@@ -1,0 +1,136 @@
+// Laws that an answer for an LLM keeps whatever was fitted.
+#include "orrery/edge/llm/llm_answer.h"
+
+#include <gtest/gtest.h>
+
+#include "orrery/base/error.h"
+#include "orrery/hardware/catalog.h"
+#include "orrery/model/catalog/catalog.h"
+
+namespace orrery {
+namespace {
+
+class LlmAnswers : public testing::Test {
+ protected:
+  LlmFile file(const char* model, const char* format = "Q4_K_M") {
+    return LlmFile(load_model(model), gguf_format(format));
+  }
+  LlmAnswer ask(const LlmFile& of, const char* chip, const LlmQuestion& q = {}) {
+    return LlmPredictor(laws, chips.chip(chip)).answer(of, q);
+  }
+  const Bundle bundle;
+  const LlmChips chips{bundle};
+  const LlmLaws laws = read_llm_laws(bundle);
+};
+
+TEST_F(LlmAnswers, DecodeNeverBeatsTheBandwidth) {
+  for (const char* model : {"llama-3.2-1b", "llama-3.1-8b", "gpt-oss-20b"}) {
+    for (const char* format : {"F16", "Q8_0", "Q4_0", "Q4_K_M"}) {
+      const LlmFile of = file(model, format);
+      for (const LlmChip& chip : chips.all()) {
+        const double rate = LlmPredictor(laws, chip).answer(of, {}).decode.value;
+        EXPECT_LE(rate * (of.read(1) / chip.bandwidth).value(), 1) << chip.id << " " << model;
+      }
+    }
+  }
+}
+
+TEST_F(LlmAnswers, LongerAndDeeperIsNeverFaster) {
+  for (const char* model : {"llama-2-7b", "gpt-oss-20b", "gemma-3-4b"}) {
+    const LlmFile of = file(model);
+    for (const char* chip : {"rtx-4090", "m2-max-38", "ryzen-ai-max-395", "raspberry-pi-5"}) {
+      for (const int devices : {1, 4}) {
+        Seconds prompt;
+        for (const double tokens : {1.0, 16.0, 511.0, 512.0, 513.0, 1024.0, 1025.0, 9000.0}) {
+          LlmQuestion q;
+          q.prompt = tokens, q.devices = devices;
+          const Seconds time = ask(of, chip, q).prompt_time.value;
+          EXPECT_GT(time, prompt) << model << " " << chip << " " << devices << " " << tokens;
+          prompt = time;
+        }
+        double decode = 1e9;
+        for (const double depth : {0.0, 100.0, 4000.0, 60000.0}) {
+          LlmQuestion q;
+          q.depth = depth, q.devices = devices;
+          const LlmAnswer a = ask(of, chip, q);
+          EXPECT_LT(a.decode.value, decode) << model << " " << chip << " " << depth;
+          decode = a.decode.value;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(LlmAnswers, RefusesWhatTheMemoryDoesNotHold) {
+  // 39.6 GiB of weights: not on 24 GiB, but on two boards of them.
+  const LlmFile large = file("llama-3-70b");
+  EXPECT_FALSE(ask(large, "rtx-3090").fit.fits());
+  LlmQuestion two;
+  two.devices = 2;
+  EXPECT_TRUE(ask(large, "rtx-3090", two).fit.fits());
+  // Of 8 GiB, Metal gives two thirds: a cache of 4096 tokens fits beside 4.6 GiB, 8192 do not.
+  const LlmFile small = file("llama-3-8b");
+  LlmQuestion q;
+  q.memory = gibibytes(8), q.generate = 1, q.prompt = 4095;
+  EXPECT_TRUE(ask(small, "m1-7", q).fit.fits());
+  q.prompt = 8191;
+  const LlmAnswer refused = ask(small, "m1-7", q);
+  EXPECT_FALSE(refused.fit.fits());
+  ASSERT_TRUE(refused.longest_context);
+  EXPECT_GT(*refused.longest_context, 4096);
+  EXPECT_LT(*refused.longest_context, 8192);
+}
+
+TEST_F(LlmAnswers, MeasuredRatesMoveTheAnswerAndNarrowIt) {
+  const LlmFile of = file("llama-3.1-8b");
+  LlmPredictor predictor(laws, chips.chip("rtx-5060"));
+  const LlmAnswer before = predictor.answer(of, {});
+  LlmQuestion q;
+  q.depth = q.prompt;  // a measured decode states its depth
+  predictor.calibrate({{&of, q, 0, before.decode.value * 0.8}});
+  const LlmAnswer after = predictor.answer(of, {});
+  EXPECT_LT(after.decode.value, before.decode.value * 0.9);
+  EXPECT_GT(after.decode.value, before.decode.value * 0.75);
+  EXPECT_LT(after.decode.sigma(), before.decode.sigma());
+  EXPECT_DOUBLE_EQ(after.prefill.value, before.prefill.value);
+}
+
+TEST_F(LlmAnswers, DraftsHelpAsTheyAreAccepted) {
+  EXPECT_DOUBLE_EQ(tokens_of_step(0, 0.9), 1);
+  EXPECT_DOUBLE_EQ(tokens_of_step(2, 0.5), 1.75);
+  const LlmFile of = file("llama-3.1-8b"), draft = file("llama-3.2-1b");
+  const LlmPredictor predictor(laws, chips.chip("rtx-3090"));
+  double rate = 0;
+  for (const double acceptance : {0.0, 0.4, 0.8, 0.95}) {
+    LlmQuestion q;
+    q.draft_tokens = 4, q.acceptance = acceptance;
+    const double now = predictor.answer(of, q, &draft).decode.value;
+    EXPECT_GT(now, rate);
+    rate = now;
+  }
+  LlmQuestion wrong;
+  wrong.acceptance = 1;
+  EXPECT_THROW(predictor.answer(of, wrong), InputError);
+}
+
+TEST_F(LlmAnswers, ChipsAreFoundInTheWordsOfTables) {
+  EXPECT_EQ(chips.in_text("NVIDIA GeForce RTX 4080 SUPER")->id, "rtx-4080-super");
+  EXPECT_EQ(chips.in_text("Radxa Orion O6 - 16GB (Nvidia RTX 3080 Ti)")->id, "rtx-3080-ti");
+  EXPECT_EQ(chips.in_text("Apple M3 Pro 5P+6E+14GPU")->id, "m3-pro-14");
+  EXPECT_EQ(chips.in_text("Ryzen 9 7950X (Nvidia 4080)")->id, "rtx-4080");
+  EXPECT_EQ(chips.in_text("a toaster"), nullptr);
+  EXPECT_THROW(chips.chip("rtx-4081"), InputError);
+  // Facts of chips that the catalog of GPUs has are the catalog's.
+  const Gpu gpu = Catalog(bundle).gpu("rtx-4090");
+  EXPECT_EQ(chips.chip("rtx-4090").bandwidth, gpu.memory.bandwidth);
+}
+
+TEST_F(LlmAnswers, TheLawsTextHasEveryEffect) {
+  const std::string text = llm_laws_text(laws);
+  EXPECT_FALSE(laws.decode.effects.empty());
+  for (const auto& [name, value] : laws.decode.effects)
+    EXPECT_NE(text.find('"' + name + '"'), std::string::npos) << name;
+}
+
+}  // namespace
+}  // namespace orrery
