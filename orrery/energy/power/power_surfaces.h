@@ -13,8 +13,7 @@
 //
 // A GPU without readings of a family and framework takes the surfaces of the nearest GPU of its
 // vendor that has some, not farther than kFarthestRelative, as they are: what a kernel does beside
-// its FLOPs and bytes is much the same. The error stays that of the law, and the power is a
-// transferred one, because the awake power of its board is.
+// its FLOPs and bytes is much the same. The error stays that of the law.
 //
 // A reading tells little of a short call. NVML's figure is the mean of a second. A call of 0.1 ms
 // and more is repeated for a second, a shorter one for 0.3 s and never more than 3,000 times
