@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 
 namespace orrery::cli {
@@ -25,7 +26,8 @@ std::string progress_text(const std::string& what, std::size_t done, std::size_t
 void Progress::begin(const std::string& what) {
   if (drawer_.joinable() || isatty(STDERR_FILENO) == 0) return;
   constexpr std::size_t kKept = std::size_t{1} << 20;
-  std::setvbuf(stdout, nullptr, _IOFBF, kKept);
+  static std::array<char, kKept> kept;  // glibc takes a size with a buffer alone
+  std::setvbuf(stdout, kept.data(), _IOFBF, kept.size());
   what_ = what;
   began_ = Clock::now();
   drawer_ = std::thread([this] { draw(); });
