@@ -6,7 +6,7 @@
 
 #include "apps/cli/output/output.h"
 #include "apps/cli/output/output_accuracy.h"
-#include "apps/cli/verbs/measured_tables.h"
+#include "apps/cli/facts/measured_tables.h"
 #include "apps/cli/verbs/verbs.h"
 #include "orrery/base/error.h"
 #include "orrery/validate/areas/areas.h"

@@ -1,4 +1,4 @@
-#include "apps/cli/verbs/edge_facts.h"
+#include "apps/cli/facts/edge_facts.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "apps/cli/verbs/model_facts.h"
+#include "apps/cli/facts/model_facts.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,4 @@
-#include "apps/cli/verbs/measured_tables.h"
+#include "apps/cli/facts/measured_tables.h"
 
 #include <fmt/format.h>
 
