@@ -7,8 +7,9 @@
 //
 //   llm, ...                           LLMs on consumer devices (judge_llm.h)
 //
-// The metrics of ncnn's tables are "facts alone", "5 measured" and "10 measured": how many networks of the run were
-// measured, chosen by the hash of their names. The figures are of the run's other networks.
+// The metrics of ncnn's tables are "facts alone", "5 measured" and "10 measured": how many networks
+// of the run were measured, chosen by the hash of their names. The figures are of the run's other
+// networks.
 #pragma once
 
 #include <filesystem>
