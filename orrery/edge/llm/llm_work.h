@@ -38,8 +38,8 @@ class LlmFile {
   Flops body_flops() const { return body_flops_; }
   Flops head_flops() const { return head_flops_; }
 
-  // The work of the tokens (`depth`, `depth` + `tokens`], each of which sees those before it and itself, a
-  // window at most:
+  // The work of the tokens (`depth`, `depth` + `tokens`], each of which sees those before it and
+  // itself, a window at most:
   Flops attention_flops(double depth, double tokens) const;
   // The width of a head, weighted by its part of attention at long contexts.
   double head_width() const;
