@@ -46,7 +46,7 @@ struct LlmEffect {
   double times = 1;                  // what its value is multiplied with
   double mean = 0, deviation = 0.2;  // before anything was measured
 };
-// Those of a term; none: the phase has no such term.
+// The effects on a term; empty: the phase has no such term.
 std::vector<LlmEffect> llm_effects(LlmPhase phase, LlmTerm term, const LlmSetting& setting);
 
 // Whether the cost is 1 + exp(c).
