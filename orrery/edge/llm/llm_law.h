@@ -25,7 +25,7 @@
 
 namespace orrery {
 
-// What effects depend on.
+// The circumstances that effects depend on.
 struct LlmSetting {
   const LlmChip* chip = nullptr;
   std::string backend;                // "cuda"
