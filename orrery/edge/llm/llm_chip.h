@@ -24,7 +24,7 @@ struct LlmChip {
   std::vector<std::string> names;  // words by which tables call it: "rtx 4080 super"
   const LlmFamily* family = nullptr;
   BytesPerSecond bandwidth;
-  // The rate of the matrix units with 16-bit operands and sums; the float rate where there are none.
+  // The rate of the matrix units with 16-bit operands and sums; without them the float rate.
   FlopsPerSecond matrix;
   Bytes memory;         // of the largest configuration
   bool usable = false;  // `memory` is what the driver gives, not what is on the box
