@@ -23,7 +23,7 @@ void add_edge_llm_options(CLI::App& app, EdgeLlmOptions& options);
 // or file.
 bool is_edge_llm(const std::string& name, const Bundle& bundle);
 
-// What of the verb's options LLMs share with networks.
+// The options of the verb that LLMs share with networks.
 struct EdgeLlmAsked {
   std::vector<std::string> models, devices;
   std::string measured;  // CSV: model, format, prefill_tok_s, decode_tok_s; empty: none

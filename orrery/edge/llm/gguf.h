@@ -67,7 +67,7 @@ struct GgufMatrices {
   Role role = Role::kLayer;
   const GgufType* type = nullptr;
   double elements = 0;
-  // Of kExperts: the part of them that a token passes through.
+  // The part of kExperts that a token passes through.
   double active = 1;
   double bytes() const { return elements * type->bytes_each(); }
 };

@@ -40,7 +40,7 @@ struct LlmAnswer {
   std::optional<double> longest_context;  // that fits
   Estimate<Seconds> prompt_time;          // to the first token
   Estimate<double> prefill, decode;       // tokens a second
-  // Of the joules that the chip's thermal design power allows, at most, for a token of the answer;
+  // The most joules of a token of the answer: at the chip's thermal design power;
   // nothing where the power is unknown.
   std::optional<Joules> token_energy_limit;
   LlmTimes prompt_terms{}, token_terms{};  // seconds by term, of the prompt and of a token

@@ -1,4 +1,4 @@
-// What an LLM runs on: a GPU, a system on a chip, a processor (catalog/edge/chips.yaml).
+// A chip that an LLM runs on: a GPU, a system on a chip, a processor (catalog/edge/chips.yaml).
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ struct LlmChip {
   std::vector<std::string> names;  // words by which tables call it: "rtx 4080 super"
   const LlmFamily* family = nullptr;
   BytesPerSecond bandwidth;
-  // Of the matrix units with 16-bit operands and sums; the float rate where there are none.
+  // The rate of the matrix units with 16-bit operands and sums; without them the float rate.
   FlopsPerSecond matrix;
   Bytes memory;         // of the largest configuration
   bool usable = false;  // `memory` is what the driver gives, not what is on the box

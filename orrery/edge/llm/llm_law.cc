@@ -71,7 +71,8 @@ constexpr Rule kOfOverlap[] = {
     {"family", 0.3}, {"kernels", 0.3}, {"chip+kernels", 0.3}, {"size", 1.0}, {"size+kernels", 0.5}};
 constexpr Rule kOfHop[] = {{"vendor", 0.2}, {"family", 0.2}};
 
-// Of a term in a phase: the constant's mean, the rules, and by what their deviations are multiplied.
+// The effects on a term in a phase: the constant's mean, the rules, and a factor on their
+// deviations.
 struct TermRules {
   double mean;
   std::span<const Rule> rules;

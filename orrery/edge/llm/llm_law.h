@@ -4,10 +4,10 @@
 //
 // The cost of bytes (weights, cache) is 1 + exp(c): no bytes pass faster than the memory's
 // bandwidth. That of other terms is exp(c). c is a sum of effects: a constant, the vendor, the
-// family of the chip, the backend, the program's build (runtime), the kind of kernels (format), some
-// pairs of them, and the chip itself with the backend and the runtime. An effect that was never
-// measured is 0. All are fitted together, each drawn to 0 by its own deviation (llm_effects), so
-// that what few rows say of a chip is drawn to its family, and that to the backend.
+// family of the chip, the backend, the program's build (runtime), the kind of kernels (format),
+// some pairs of them, and the chip itself with the backend and the runtime. An effect that was
+// never measured is 0. All are fitted together, each drawn to 0 by its own deviation (llm_effects),
+// so that what few rows say of a chip is drawn to its family, and that to the backend.
 //
 // A builder's version changes rates by more than the chip's name; the tables span three years. A
 // runtime stands for the builds that one source measured. Asked without one, the answer is that of
@@ -25,7 +25,7 @@
 
 namespace orrery {
 
-// What effects depend on.
+// The circumstances that effects depend on.
 struct LlmSetting {
   const LlmChip* chip = nullptr;
   std::string backend;                // "cuda"
@@ -46,7 +46,7 @@ struct LlmEffect {
   double times = 1;                  // what its value is multiplied with
   double mean = 0, deviation = 0.2;  // before anything was measured
 };
-// Those of a term; none: the phase has no such term.
+// The effects on a term; empty: the phase has no such term.
 std::vector<LlmEffect> llm_effects(LlmPhase phase, LlmTerm term, const LlmSetting& setting);
 
 // Whether the cost is 1 + exp(c).

@@ -7,8 +7,8 @@
 namespace orrery {
 namespace {
 
-// What a backend takes of each device: of a GPU with its own memory the driver's context and the
-// libraries' workspace (assumed).
+// The memory that a backend takes of each device: of a GPU with its own, the driver's context and
+// the libraries' workspace (assumed).
 constexpr Bytes kOwnContext = gibibytes(0.4), kSharedContext = gibibytes(0.1);
 constexpr double kGivenOfNominal = 0.97, kPhonePart = 0.6, kSharedPart = 0.9;
 constexpr std::string_view kCpu = "cpu";  // backend without a memory of its own

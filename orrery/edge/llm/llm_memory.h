@@ -2,7 +2,7 @@
 // buffers, what the backend takes for itself. The table of embeddings, which is looked up, stays
 // with the host's processor.
 //
-// What a program may take:
+// A program may take:
 //   own memory         all that the driver gives (catalog/gpus: usable), or 97 % of the nominal
 //   Apple              two thirds of the memory up to 36 GiB, three quarters above: the default
 //                      of Metal's recommendedMaxWorkingSetSize, which `sysctl
@@ -34,7 +34,7 @@ struct LlmFit {
   bool fits() const { return needed() <= limit; }
 };
 
-// What a program may take of a device with `memory` (0: the chip's own).
+// The bytes that a program may take of a device with `memory` (0: the chip's own).
 Bytes memory_limit(const LlmChip& chip, Bytes memory);
 
 LlmFit memory_fit(const LlmFile& file, const LlmChip& chip, const LlmMemory& memory);

@@ -40,10 +40,10 @@ LlmTimes prefill_times(const LlmFile& file, const LlmChip& chip, int devices,
   const double full = std::floor(prompt.tokens / prompt.ubatch);
   const double rest = prompt.tokens - full * prompt.ubatch;
   const double passes = full + (rest > 0 ? 1 : 0);
-  // Of the time on one device.
+  // `part` is the share of the time on one device.
   const double part = (prompt.tokens + (devices - 1) * first) / (devices * prompt.tokens);
   const Flops products = file.body_flops() * prompt.tokens + file.head_flops();
-  // Of the weights and the kernels of a pass: the first one meets every device by itself.
+  // The first pass meets every device by itself: its weights and kernels count in full.
   const double others = 1.0 / devices;
   Bytes weights = file.read(first);
   if (full > 1) weights += file.read(prompt.ubatch) * ((full - 1) * others);

@@ -1,5 +1,5 @@
-// What an LLM asks of a device for prompt and answer, as llama.cpp computes it: bytes of weights,
-// bytes of the cache, multiply-adds, kernels started. Nothing here knows about time.
+// The work of an LLM for prompt and answer, as llama.cpp computes it: bytes of weights, bytes of
+// the cache, multiply-adds, kernels started. Nothing here knows about time.
 #pragma once
 
 #include <cstdint>
@@ -34,12 +34,12 @@ class LlmFile {
   // The weights that a pass over `tokens` tokens reads: all that are multiplied, of the routed
   // experts those that some token is expected to choose, choices being independent and even.
   Bytes read(double tokens) const;
-  // Of a token: multiply-adds with weights, counted as two; those of the LM head.
+  // The multiply-adds of a token with weights, counted as two; those of the LM head.
   Flops body_flops() const { return body_flops_; }
   Flops head_flops() const { return head_flops_; }
 
-  // Of the tokens (`depth`, `depth` + `tokens`], each of which sees those before it and itself, a
-  // window at most:
+  // The work of the tokens (`depth`, `depth` + `tokens`], each of which sees those before it and
+  // itself, a window at most:
   Flops attention_flops(double depth, double tokens) const;
   // The width of a head, weighted by its part of attention at long contexts.
   double head_width() const;
@@ -51,10 +51,10 @@ class LlmFile {
 
   // Kernels that a pass starts.
   double kernels() const { return kernels_; }
-  // What a token takes in the compute buffers: a row of logits, and one of activations, in fp32.
+  // The compute buffers of a token: a row of logits, and one of activations, in fp32.
   Bytes buffered_row() const { return buffered_row_; }
   double hidden() const { return hidden_; }  // elements of a token between layers
-  // What travels between devices for a token.
+  // The bytes that travel between devices for a token.
   Bytes hidden_row() const { return hidden_row_; }
 
  private:

@@ -68,7 +68,7 @@ TEST_F(LlmAnswers, RefusesWhatTheMemoryDoesNotHold) {
   LlmQuestion two;
   two.devices = 2;
   EXPECT_TRUE(ask(large, "rtx-3090", two).fit.fits());
-  // Of 8 GiB, Metal gives two thirds: a cache of 4096 tokens fits beside 4.6 GiB, 8192 do not.
+  // Metal gives two thirds of 8 GiB: a cache of 4096 tokens fits beside 4.6 GiB, 8192 do not.
   const LlmFile small = file("llama-3-8b");
   LlmQuestion q;
   q.memory = gibibytes(8), q.generate = 1, q.prompt = 4095;
