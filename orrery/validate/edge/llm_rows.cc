@@ -19,7 +19,7 @@ namespace {
 struct Mix {
   double prompt, answer;
 };
-// The mixes of LocalScore's benchmark (its page "about" and localscore's source).
+// The nine mixes of LocalScore's benchmark (github.com/mozilla-ai/llamafile, folder localscore).
 constexpr std::array<Mix, 9> kLocalScoreMixes = {{{1024, 16},
                                                   {4096, 256},
                                                   {2048, 256},
