@@ -17,6 +17,9 @@ void write(ValueWriter& out, const Point& p) {
   out.number(p.memory.size());
   for (const MemoryRow& row : p.memory) out.text(row.name), out.real(row.size.value());
   out.real(p.memory_capacity.value());
+  out.number(p.energy.size());
+  for (const EnergyRow& row : p.energy) out.text(row.name), out.real(row.energy.value());
+  out.text(p.energy_of);
   out.integer(p.meets_slo ? (*p.meets_slo ? 1 : 0) : -1);
   out.text(p.limit);
   out.number(p.notes.size());
@@ -42,6 +45,13 @@ Point read_point(ValueReader& in) {
     p.memory.push_back(std::move(row));
   }
   p.memory_capacity = Bytes(in.real());
+  for (std::uint64_t n = in.number(); n > 0; --n) {
+    EnergyRow row;
+    row.name = in.text();
+    row.energy = Joules(in.real());
+    p.energy.push_back(std::move(row));
+  }
+  p.energy_of = in.text();
   if (const std::int64_t met = in.integer(); met >= 0) p.meets_slo = met != 0;
   p.limit = in.text();
   for (std::uint64_t n = in.number(); n > 0; --n) p.notes.push_back(in.text());

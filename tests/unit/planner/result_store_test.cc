@@ -166,6 +166,8 @@ TEST(PointBytes, AreThePoint) {
   p.metrics = {{"ttft", "ms", 1.0 / 3, 0.1, 0.2, -0.0, 1e300, Origin::kFitted}};
   p.memory = {{"weights", Bytes(7)}};
   p.memory_capacity = Bytes(80e9);
+  p.energy = {{"idle", Joules(3)}};
+  p.energy_of = "run";
   p.meets_slo = false;
   p.limit = "memory";
   p.notes = {"one", ""};
