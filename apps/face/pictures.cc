@@ -408,10 +408,11 @@ std::vector<Picture> pictures_of(const Answer& a, const Catalog& catalog) {
 }
 
 std::string picture_of(const Answer& a, const Catalog& catalog, const std::string& name) {
+  constexpr std::string_view kElement = "<svg", kFile = "<svg xmlns=\"http://www.w3.org/2000/svg\"";
   const std::vector<Picture> all = pictures_of(a, catalog);
   std::vector<std::string> has;
   for (const Picture& p : all) {
-    if (name.empty() || p.name == name) return p.svg;
+    if (name.empty() || p.name == name) return std::string(kFile).append(p.svg, kElement.size());
     has.push_back(p.name);
   }
   if (!name.empty() &&

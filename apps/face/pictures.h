@@ -12,7 +12,7 @@ namespace orrery::face {
 
 struct Picture {
   std::string name;  // one of picture_names()
-  std::string svg;
+  std::string svg;  // an element of a page
 };
 
 // "load", "pareto", "sweep", "timeline", "roofline", "kernels".
@@ -22,8 +22,8 @@ const std::vector<std::string>& picture_names();
 // knows the peaks of GPUs.
 std::vector<Picture> pictures_of(const Answer& answer, const Catalog& catalog);
 
-// The one of this name; the first one for an empty name. InputError: the answer has none, or not
-// this one.
+// The one of this name as a file of its own; the first one for an empty name. InputError: the
+// answer has none, or not this one.
 std::string picture_of(const Answer& answer, const Catalog& catalog, const std::string& name);
 
 }  // namespace orrery::face

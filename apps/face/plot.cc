@@ -155,7 +155,7 @@ std::string Plot::svg() const {
   const Scale x = scale(x_, least_x_, most_x_, left, kWidth - kRight);
   const Scale y = scale(y_, least_y_, most_y_, kHeight - kBottom, kTop);
   std::string out = fmt::format(
-      "<svg class=\"o\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" role=\"img\" "
+      "<svg class=\"o\" viewBox=\"0 0 {0} {1}\" role=\"img\" "
       "aria-label=\"{2}\"><title>{2}</title><style>{3}</style>"
       "<rect class=\"p\" width=\"{0}\" height=\"{1}\"/>"
       "<text class=\"t\" x=\"{4}\" y=\"20\" font-weight=\"600\">{2}</text>\n",

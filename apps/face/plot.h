@@ -33,7 +33,7 @@ class Plot {
   void bar(int series, double x, double y, double half, const std::string& text);
   void key(int series, const std::string& label);
 
-  // The picture. Axes hold all that was drawn.
+  // The picture, as an element of a page. Axes hold all that was drawn.
   std::string svg() const;
 
  private:

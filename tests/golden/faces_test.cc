@@ -74,7 +74,9 @@ TEST(Faces, PicturesOfEveryVerb) {
     const std::string picture = read_file(svg);
     EXPECT_TRUE(picture.starts_with("<svg ")) << ask;
     EXPECT_THAT(picture, HasSubstr("<title>" + title)) << ask;
-    EXPECT_THAT(read_file(page), HasSubstr(picture)) << ask;
+    // An element of a page has no name space of its own.
+    EXPECT_THAT(read_file(page), HasSubstr("<svg" + picture.substr(picture.find(" class="))))
+        << ask;
     EXPECT_THAT(read_file(page), Not(HasSubstr("src="))) << ask;
   }
   const std::string one = "estimate -m llama-3-8b -g h100-sxm --svg " + svg;

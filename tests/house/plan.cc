@@ -115,9 +115,8 @@ std::vector<std::string> include_faults(const Plan& plan, std::string_view path,
   const Place from = place_of(path);
   const auto own = plan.find(from.room);
   const bool in_library = path.starts_with("orrery/");
-  // A face, or what tries one.
-  const bool is_face = path.starts_with("apps/") || path.starts_with("bindings/") ||
-                       path.starts_with("tests/server/") || path.starts_with("fuzz/");
+  const bool is_face = path.starts_with("apps/") || path.starts_with("bindings/");
+  const bool tries_faces = path.starts_with("tests/server/") || path.starts_with("fuzz/");
   if (in_library && own == plan.end()) {
     faults.push_back(fmt::format("{}:1: its folder is no room of cmake/rooms.txt", path));
     return faults;
@@ -139,7 +138,7 @@ std::vector<std::string> include_faults(const Plan& plan, std::string_view path,
       if (target.starts_with("orrery/")) {
         fault("is in no room of cmake/rooms.txt");
       } else if (in_library || !(target.starts_with(path.substr(0, path.find('/') + 1)) ||
-                                 (is_face && target.starts_with("apps/")))) {
+                                 ((is_face || tries_faces) && target.starts_with("apps/")))) {
         fault("is not written from the root as orrery/<room>/<file>");
       }
       continue;

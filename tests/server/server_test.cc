@@ -109,7 +109,7 @@ TEST_F(ServerTest, OpensNoFiles) {
   const std::string base = R"("gpu": "h100-sxm", "requests": 10)";
   for (const char* path : {"/etc/passwd", "/etc/no-such-file", "./etc/passwd", "../../etc/passwd",
                            "scenarios/llama-3-70b-8xh100.yaml", "/proc/self/environ", "/etc"}) {
-    const std::string served = fmt::format(R"("model": "llama-3-8b", {})", base);
+    const std::string service = fmt::format(R"("model": "llama-3-8b", {})", base);
     const std::vector<std::pair<std::string, std::string>> questions = {
         {"estimate", fmt::format(R"({{"model": "{}", "gpu": "h100-sxm"}})", path)},
         {"estimate", fmt::format(R"({{"model": "llama-3-8b", "gpu": "{}.yaml"}})", path)},
@@ -122,10 +122,10 @@ TEST_F(ServerTest, OpensNoFiles) {
          fmt::format(R"({{"model": "llama-3-8b", "gpu": "h100-sxm", "trace": "{}"}})", path)},
         {"simulate", fmt::format(R"({{{}, "speculation": {{"method": "draft_model", "model":
                                      "{}"}}}})",
-                                 served, path)},
+                                 service, path)},
         {"simulate", fmt::format(R"({{{}, "neighbour": {{"model": "{}", "utilization": 0.1}}, "set":
                                      {{"engine.utilization": 0.6}}}})",
-                                 served, path)},
+                                 service, path)},
         {"network", fmt::format(R"({{"topology": "{}"}})", path)},
         {"network",
          fmt::format(R"({{"gpu": "h100-sxm", "topology": "x.yaml", "chakra": "{}"}})", path)},
