@@ -4,9 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "apps/cli/facts/measured_tables.h"
 #include "apps/cli/output/output.h"
 #include "apps/cli/output/output_accuracy.h"
-#include "apps/cli/facts/measured_tables.h"
 #include "apps/cli/verbs/verbs.h"
 #include "orrery/base/error.h"
 #include "orrery/validate/areas/areas.h"

@@ -101,8 +101,6 @@ class CurveNetwork final : public NetworkModel {
                        const ForcedChoice& forced) const;
   // Marks the time of a curve with rows of `versions` as transferred if another one was asked for.
   void judge_version(const std::vector<std::string>& versions, Bytes bytes, Choice& choice) const;
-  // Spreads a send of a larger group over the channels that NCCL gives it (send_channels.h).
-  void spread_send(const Collective& c, const GroupLink& link, int ranks, Choice& choice) const;
   // Limits a time within a domain that is larger than any measured one by that of two such domains
   // over a network that was measured (curve_network_rack.cc).
   void limit_by_two_domains(const Collective& c, Choice& choice) const;

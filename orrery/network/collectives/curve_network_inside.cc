@@ -4,7 +4,6 @@
 
 #include "orrery/network/algorithms/curve_algorithm.h"
 #include "orrery/network/collectives/curve_network.h"
-#include "orrery/network/wires/send_channels.h"
 
 namespace orrery {
 namespace {
@@ -51,23 +50,6 @@ std::optional<CollectiveAlgorithm> curve_of(const ForcedChoice& forced) {
 }
 
 }  // namespace
-
-// Groups of more than two GPUs, on switches of NVLink.
-void CurveNetwork::spread_send(const Collective& c, const GroupLink& link, int ranks,
-                               Choice& choice) const {
-  if (ranks <= 2 || link.fabric->kind != FabricKind::kSwitch || cluster_.gpu().vendor != "nvidia")
-    return;
-  const NcclGraph graph = nccl_graph(tables_, cluster_, link, {}, version_);
-  const double most = tables_.tree[static_cast<std::size_t>(graph.generation)][0];
-  const SendTransfer sent =
-      send_transfer(ranks, c.bytes, choice.time.transfer, BytesPerSecond(most * 1e9));
-  const Seconds longer = sent.time - choice.time.transfer;
-  if (longer <= Seconds(0)) return;
-  choice.time.transfer += longer;
-  choice.time.total += longer;
-  choice.error = std::hypot(choice.error, sent.error * (sent.time / choice.time.total));
-  choice.origin = std::max(choice.origin, Origin::kTransferred);
-}
 
 CurveNetwork::Choice CurveNetwork::inside(const Collective& c, const GroupLink& link, int ranks,
                                           std::string_view stack,
@@ -116,7 +98,6 @@ CurveNetwork::Choice CurveNetwork::inside(const Collective& c, const GroupLink& 
       choice.origin = std::max(choice.origin, Origin::kTransferred);
       if (ranks == c.ranks) limit_by_two_domains(c, choice);
     }
-    if (c.kind == Collective::Kind::kSend) spread_send(c, link, ranks, choice);
     if (!curve_algorithm(best.algorithm).framework_kernel)
       judge_version(best.curve->versions, c.bytes, choice);
     return choice;
