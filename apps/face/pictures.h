@@ -12,7 +12,7 @@ namespace orrery::face {
 
 struct Picture {
   std::string name;  // one of picture_names()
-  std::string svg;  // an element of a page
+  std::string svg;   // an element of a page
 };
 
 // "load", "pareto", "sweep", "timeline", "roofline", "kernels".

@@ -6,8 +6,8 @@
 #include <array>
 #include <filesystem>
 
-#include "apps/cli/output/output.h"
 #include "apps/cli/facts/measured_tables.h"
+#include "apps/cli/output/output.h"
 #include "apps/cli/verbs/verbs.h"
 #include "orrery/base/error.h"
 #include "orrery/hardware/catalog.h"

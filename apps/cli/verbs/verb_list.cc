@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "apps/cli/flags/help.h"
-#include "apps/cli/output/output.h"
 #include "apps/cli/facts/edge_facts.h"
 #include "apps/cli/facts/model_facts.h"
+#include "apps/cli/flags/help.h"
+#include "apps/cli/output/output.h"
 #include "apps/cli/verbs/verbs.h"
 #include "orrery/accelerator/architecture/chip_yaml.h"
 #include "orrery/accelerator/chip/core_chip.h"
