@@ -123,9 +123,9 @@ void add_edge(CLI::App& program, Context& context) {
   app->footer(
       "Examples:\n"
       "  orrery edge mobilenet_v2,resnet50 --device raspberry-pi-5,rk3588\n"
+      "  orrery edge llama-3.1-8b --device m4-max-40,rtx-4090 --format Q4_K_M,Q8_0\n"
       "  orrery edge model.onnx --device snapdragon-8-gen-2 --threads 4 --explain\n"
-      "  orrery edge model.onnx --device jetson-orin-nano --measured mine.csv\n"
-      "  orrery edge llama-3.1-8b --device m4-max-40,rtx-4090 --format Q4_K_M,Q8_0");
+      "  orrery edge model.onnx --device jetson-orin-nano --measured mine.csv");
   app->callback([o, &context] { answer(*o, context.bundle()); });
 }
 
