@@ -132,7 +132,7 @@ class Answer:
         self._answered = answered
         self._short_form = self._full_form = self._points = None
 
-    # What -o json prints, without the breakdown and with it.
+    # The JSON that `-o json` prints: _short leaves the breakdown out, _full has it.
     @property
     def _short(self):
         if self._short_form is None:
