@@ -1,6 +1,6 @@
 # The jumbo build: several sources of one folder are compiled as one, so that their common headers are read once.
-# A cold build takes a third of the time. Names in the anonymous namespaces of a folder must differ for it. The sanitized
-# and the fuzzing build compile every source alone, which shows a source that includes too little.
+# A cold build takes a third of the time. Names in the anonymous namespaces of a folder must differ for it. The fuzzing
+# build and the linter read every source alone, which shows a source that includes too little.
 option(ORRERY_JUMBO "compile several sources of a folder as one" ON)
 set(ORRERY_JUMBO_SOURCES 8 CACHE STRING "how many sources at most")
 

@@ -27,7 +27,7 @@
 #include "orrery/base/node.h"
 
 namespace orrery {
-namespace {
+namespace asked_program_accuracy_test {
 
 namespace fs = std::filesystem;
 
@@ -223,5 +223,5 @@ TEST_F(AskedProgram, Kernels) {
   EXPECT_GE(known, 3u);
 }
 
-}  // namespace
+}  // namespace asked_program_accuracy_test
 }  // namespace orrery

@@ -20,7 +20,7 @@
 #include "orrery/validate/judge/serving.h"
 
 namespace orrery {
-namespace {
+namespace asked_rows_accuracy_test {
 
 namespace fs = std::filesystem;
 
@@ -155,5 +155,5 @@ TEST_F(AskedRows, Collectives) {
             200u);
 }
 
-}  // namespace
+}  // namespace asked_rows_accuracy_test
 }  // namespace orrery

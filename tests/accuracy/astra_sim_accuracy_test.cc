@@ -12,7 +12,7 @@
 #include "orrery/flow/chakra/astra_sim.h"
 
 namespace orrery {
-namespace {
+namespace astra_sim_accuracy_test {
 
 TEST(AstraSimAccuracy, EveryCongestionAwareRowIsReproduced) {
   const std::map<std::string, Collective::Kind, std::less<>> kinds = {
@@ -48,5 +48,5 @@ TEST(AstraSimAccuracy, EveryCongestionAwareRowIsReproduced) {
   EXPECT_EQ(exact, rows);
 }
 
-}  // namespace
+}  // namespace astra_sim_accuracy_test
 }  // namespace orrery

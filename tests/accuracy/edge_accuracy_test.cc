@@ -11,7 +11,7 @@
 #include "orrery/validate/edge/judge_nas.h"
 
 namespace orrery {
-namespace {
+namespace edge_accuracy_test {
 
 ErrorSummary errors_of(const ValidationReport& report, std::string_view metric) {
   std::vector<const ValidationRow*> rows;
@@ -73,5 +73,5 @@ TEST(EdgeAccuracy, LlmsByPairsOfDeviceAndModel) {
   EXPECT_GE(prefill.coverage90, 80);
 }
 
-}  // namespace
+}  // namespace edge_accuracy_test
 }  // namespace orrery

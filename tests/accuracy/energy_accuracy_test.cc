@@ -9,7 +9,7 @@
 #include "orrery/validate/energy/judge_energy.h"
 
 namespace orrery {
-namespace {
+namespace energy_accuracy_test {
 
 ErrorSummary errors_of(const ValidationReport& report, std::string_view table,
                        std::string_view metric) {
@@ -49,5 +49,5 @@ TEST(EnergyAccuracy, KernelPower) {
   EXPECT_LE(steady.median, 7);
 }
 
-}  // namespace
+}  // namespace energy_accuracy_test
 }  // namespace orrery

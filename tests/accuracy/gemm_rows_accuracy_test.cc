@@ -18,7 +18,7 @@
 #include "tests/accuracy/kernel_tables.h"
 
 namespace orrery {
-namespace {
+namespace gemm_rows_accuracy_test {
 
 double middle(std::vector<double> v) {
   std::nth_element(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2), v.end());
@@ -97,5 +97,5 @@ TEST(GemmRows, PredictionsOfTwiceTheRowsAreNotFaster) {
   EXPECT_GE(all.deepest_of_one, 0.75);
 }
 
-}  // namespace
+}  // namespace gemm_rows_accuracy_test
 }  // namespace orrery

@@ -8,7 +8,7 @@
 #include "orrery/validate/judge/inference.h"
 
 namespace orrery {
-namespace {
+namespace inference_accuracy_test {
 
 double median_error(const ValidationReport& report, const std::string& table,
                     const std::string& metric) {
@@ -39,5 +39,5 @@ TEST(Accuracy, SingleRequestsAndBatches) {
   EXPECT_LE(median_error(report, "serving_steady", "ttft"), 26.5);
 }
 
-}  // namespace
+}  // namespace inference_accuracy_test
 }  // namespace orrery

@@ -10,7 +10,7 @@
 #include "tests/accuracy/kernel_tables.h"
 
 namespace orrery {
-namespace {
+namespace kernel_accuracy_test {
 
 struct Reached {
   const char* table;
@@ -55,5 +55,5 @@ TEST(KernelAccuracy, RowsLeftOut) {
   }
 }
 
-}  // namespace
+}  // namespace kernel_accuracy_test
 }  // namespace orrery

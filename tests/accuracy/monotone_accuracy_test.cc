@@ -17,7 +17,7 @@
 #include "tests/accuracy/kernel_tables.h"
 
 namespace orrery {
-namespace {
+namespace monotone_accuracy_test {
 
 struct Falls {
   std::size_t pairs = 0, measured = 0, predicted = 0;
@@ -100,5 +100,5 @@ INSTANTIATE_TEST_SUITE_P(
                     Asked{"attention_decode", {{"sequences", 1}, {"keys", 0}}}),
     [](const auto& param) { return std::string(param.param.family); });
 
-}  // namespace
+}  // namespace monotone_accuracy_test
 }  // namespace orrery

@@ -8,7 +8,7 @@
 #include "orrery/network/fit/measured_place.h"
 
 namespace orrery {
-namespace {
+namespace nccl_choice_accuracy_test {
 
 TEST(NcclChoiceAccuracy, TheAlgorithmIsTheOneThatTheSourceNames) {
   const Catalog catalog;
@@ -45,5 +45,5 @@ TEST(NcclChoiceAccuracy, TheAlgorithmIsTheOneThatTheSourceNames) {
   EXPECT_LE(others, 1);
 }
 
-}  // namespace
+}  // namespace nccl_choice_accuracy_test
 }  // namespace orrery

@@ -13,7 +13,7 @@
 #include "orrery/validate/judge/network.h"
 
 namespace orrery {
-namespace {
+namespace network_accuracy_test {
 
 const NetworkFit& fitted() {
   static const NetworkFit fit = fit_network(data_folder(), Bundle());
@@ -104,5 +104,5 @@ TEST(NetworkAccuracy, GroupsLeftOut) {
   }
 }
 
-}  // namespace
+}  // namespace network_accuracy_test
 }  // namespace orrery

@@ -12,7 +12,7 @@
 #include "orrery/base/error_summary.h"
 
 namespace orrery {
-namespace {
+namespace neusight_accuracy_test {
 
 TEST(NeusightAccuracy, EveryDeviceIsBelowNeusightsError) {
   const std::filesystem::path data = data_folder() / "training";
@@ -35,5 +35,5 @@ TEST(NeusightAccuracy, EveryDeviceIsBelowNeusightsError) {
   }
 }
 
-}  // namespace
+}  // namespace neusight_accuracy_test
 }  // namespace orrery

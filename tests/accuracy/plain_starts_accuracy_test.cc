@@ -21,7 +21,7 @@
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
-namespace {
+namespace plain_starts_accuracy_test {
 
 struct PlainStart {
   std::string system, task, yaml;
@@ -109,5 +109,5 @@ TEST(PlainStarts, AreInsideTheIntervals) {
   fmt::print("{} rows refused\n", refused);
 }
 
-}  // namespace
+}  // namespace plain_starts_accuracy_test
 }  // namespace orrery

@@ -10,7 +10,7 @@
 #include "orrery/validate/choices/regret.h"
 
 namespace orrery {
-namespace {
+namespace planner_accuracy_test {
 
 Regrets regrets_of(const PlannerValidation& v, std::string_view table, std::string_view metric,
                    const char* peer = nullptr) {
@@ -79,5 +79,5 @@ TEST_F(PlannerAccuracy, PublishedLayouts) {
   EXPECT_GE(others.within(kNear), 70);
 }
 
-}  // namespace
+}  // namespace planner_accuracy_test
 }  // namespace orrery

@@ -17,7 +17,7 @@
 #include "tests/accuracy/kernel_tables.h"
 
 namespace orrery {
-namespace {
+namespace substitute_accuracy_test {
 
 double median(std::vector<double> v) {
   std::sort(v.begin(), v.end());
@@ -110,5 +110,5 @@ INSTANTIATE_TEST_SUITE_P(Families, Substitutes,
                                                60e-6}),
                          [](const auto& param) { return std::string(param.param.family); });
 
-}  // namespace
+}  // namespace substitute_accuracy_test
 }  // namespace orrery

@@ -10,7 +10,7 @@
 #include "orrery/validate/judge/training.h"
 
 namespace orrery {
-namespace {
+namespace training_accuracy_test {
 
 TEST(TrainingAccuracy, SourcesLeftOut) {
   const std::filesystem::path data = data_folder() / "training";
@@ -57,5 +57,5 @@ TEST(TrainingAccuracy, SourcesLeftOut) {
   EXPECT_LE(v.orrery_mape(), 2);
 }
 
-}  // namespace
+}  // namespace training_accuracy_test
 }  // namespace orrery

@@ -9,7 +9,7 @@
 #include "orrery/validate/judge/training_memory.h"
 
 namespace orrery {
-namespace {
+namespace training_memory_accuracy_test {
 
 TEST(TrainingMemoryAccuracy, SourcesLeftOut) {
   const std::filesystem::path data = data_folder() / "training";
@@ -36,5 +36,5 @@ TEST(TrainingMemoryAccuracy, SourcesLeftOut) {
   EXPECT_LE(c.brier, 0.1);
 }
 
-}  // namespace
+}  // namespace training_memory_accuracy_test
 }  // namespace orrery

@@ -12,7 +12,7 @@
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
-namespace {
+namespace trajectory_accuracy_test {
 
 RequestLoad load_of(const std::filesystem::path& workload) {
   CsvReader csv(workload);
@@ -86,5 +86,5 @@ TEST(Accuracy, TwoEnginesBehindARouterOverTime) {
             0.15);
 }
 
-}  // namespace
+}  // namespace trajectory_accuracy_test
 }  // namespace orrery

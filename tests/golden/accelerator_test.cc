@@ -6,7 +6,7 @@
 #include "tests/golden/program.h"
 
 namespace orrery::golden {
-namespace {
+namespace accelerator_test {
 
 using testing::HasSubstr;
 
@@ -137,5 +137,5 @@ TEST(Accelerator, FilesOfFixedDataflows) {
                  kBadInput, "hw.m:1: unknown key 'num_pe' (did you mean 'NumPEs'?)");
 }
 
-}  // namespace
+}  // namespace accelerator_test
 }  // namespace orrery::golden

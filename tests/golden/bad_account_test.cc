@@ -5,7 +5,7 @@
 #include "tests/golden/program.h"
 
 namespace orrery::golden {
-namespace {
+namespace bad_account_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -67,5 +67,5 @@ TEST(BadPlant, PueRegionsAndSeries) {
                  AllOf(HasSubstr("less.csv:2"), HasSubstr("-1")));
 }
 
-}  // namespace
+}  // namespace bad_account_test
 }  // namespace orrery::golden

@@ -8,7 +8,7 @@
 #include "tests/golden/program.h"
 
 namespace orrery::golden {
-namespace {
+namespace bad_input_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -333,7 +333,6 @@ TEST(BadNetwork, TopologiesAndTraces) {
           HasSubstr("bad.0.et: byte"));
 }
 
-}  // namespace
 TEST(BadValidation, KernelTiersSystemsAndFolders) {
   const Scratch s;
   s.file("gemm.csv",
@@ -431,4 +430,5 @@ TEST(BadInput, TrainingLayouts) {
   refused("-m llama-3-8b --gpus 8 --sweep tp=1,0", kBadInput, "0 is out of range");
 }
 
+}  // namespace bad_input_test
 }  // namespace orrery::golden

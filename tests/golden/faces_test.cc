@@ -9,7 +9,7 @@
 #include "tests/golden/program.h"
 
 namespace orrery::golden {
-namespace {
+namespace faces_test {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -286,5 +286,5 @@ TEST(Faces, ReducesAndUnevenExchanges) {
   EXPECT_EQ(run_program("network all-reduce --gpus 16 -g h100-sxm --imbalance 2").code, 2);
 }
 
-}  // namespace
+}  // namespace faces_test
 }  // namespace orrery::golden

@@ -12,7 +12,7 @@
 #include "tests/golden/program.h"
 
 namespace orrery::golden {
-namespace {
+namespace flags_test {
 
 const std::set<std::string> kPrefixed = {"slo",       "speculation", "lora",
                                          "kv",        "neighbour",   "disaggregation",
@@ -120,5 +120,5 @@ TEST(Slo, LimitsInOneFlagWithTheirPercentiles) {
 
 INSTANTIATE_TEST_SUITE_P(Suites, ByFlags, testing::Values("suite45", "suite28"));
 
-}  // namespace
+}  // namespace flags_test
 }  // namespace orrery::golden

@@ -10,7 +10,7 @@
 #include "tests/golden/program.h"
 
 namespace orrery::golden {
-namespace {
+namespace help_test {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -122,5 +122,5 @@ TEST(Help, ProgressIsSilentWithoutATerminal) {
   EXPECT_EQ(r.err, "");
 }
 
-}  // namespace
+}  // namespace help_test
 }  // namespace orrery::golden

@@ -7,7 +7,7 @@
 #include "tests/golden/program.h"
 
 namespace orrery::golden {
-namespace {
+namespace keys_page_test {
 
 TEST(KeysPage, ListsTheKeysAsDeclared) {
   const std::filesystem::path page = ORRERY_SOURCE_DIR "/docs/keys.md";
@@ -23,5 +23,5 @@ TEST(KeysPage, ListsTheKeysAsDeclared) {
   EXPECT_TRUE(text == wanted) << "docs/keys.md is out of date" << how_to_rewrite();
 }
 
-}  // namespace
+}  // namespace keys_page_test
 }  // namespace orrery::golden

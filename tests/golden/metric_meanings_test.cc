@@ -12,7 +12,7 @@
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
-namespace {
+namespace metric_meanings_test {
 
 // Questions that no scenario of the suites asks.
 constexpr const char* kOthers[] = {
@@ -153,5 +153,5 @@ TEST(MetricMeanings, QuantilesAndComparisonsHaveTheirMetrics) {
   EXPECT_EQ(find_metric_meaning(""), nullptr);
 }
 
-}  // namespace
+}  // namespace metric_meanings_test
 }  // namespace orrery

@@ -11,7 +11,7 @@
 #include "tests/golden/program.h"
 
 namespace orrery::golden {
-namespace {
+namespace no_effect_test {
 
 using nlohmann::json;
 using testing::AllOf;
@@ -314,5 +314,5 @@ TEST(Messages, SayWhatToAskInstead) {
   EXPECT_EQ(suites.size(), 45u);
 }
 
-}  // namespace
+}  // namespace no_effect_test
 }  // namespace orrery::golden

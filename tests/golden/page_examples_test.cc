@@ -14,7 +14,7 @@
 #include "tests/golden/program.h"
 
 namespace orrery::golden {
-namespace {
+namespace page_examples_test {
 
 namespace fs = std::filesystem;
 
@@ -168,5 +168,5 @@ TEST(Picture, NeedsSeveralRates) {
   EXPECT_NE(r.err.find("--plot: expected several rates"), std::string::npos) << r.err;
 }
 
-}  // namespace
+}  // namespace page_examples_test
 }  // namespace orrery::golden

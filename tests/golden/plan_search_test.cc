@@ -7,7 +7,7 @@
 #include "tests/golden/program.h"
 
 namespace orrery::golden {
-namespace {
+namespace plan_search_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -135,5 +135,5 @@ TEST(PlanRanks, AKilledRankEndsTheJobAndAStoreGoesOn) {
   EXPECT_EQ(resumed.out, run_program(kLong).out);
 }
 
-}  // namespace
+}  // namespace plan_search_test
 }  // namespace orrery::golden

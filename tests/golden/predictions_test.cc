@@ -6,7 +6,7 @@
 #include "tests/golden/program.h"
 
 namespace orrery::golden {
-namespace {
+namespace predictions_test {
 
 constexpr const char* kFile = ORRERY_SOURCE_DIR "/tests/golden/predictions.csv";
 constexpr std::string_view kHead = "model,gpu,engine,quantization,tp,ep,isl,osl,batch";
@@ -83,5 +83,5 @@ TEST(Predictions, AreThePinnedOnes) {
                                << changed << how_to_rewrite();
 }
 
-}  // namespace
+}  // namespace predictions_test
 }  // namespace orrery::golden

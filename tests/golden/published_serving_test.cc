@@ -11,7 +11,7 @@
 #include "tests/golden/published.h"
 
 namespace orrery {
-namespace {
+namespace published_serving_test {
 
 namespace fs = std::filesystem;
 
@@ -79,5 +79,5 @@ TEST(PublishedServing, IsInsideTheIntervals) {
   EXPECT_GE(10 * inside, 6 * rows);
 }
 
-}  // namespace
+}  // namespace published_serving_test
 }  // namespace orrery

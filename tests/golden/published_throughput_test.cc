@@ -11,7 +11,7 @@
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
-namespace {
+namespace published_throughput_test {
 
 namespace fs = std::filesystem;
 
@@ -86,5 +86,5 @@ TEST(PublishedThroughput, OfNewModelsIsInsideTheIntervals) {
   EXPECT_GE(5 * inside, 3 * rows);
 }
 
-}  // namespace
+}  // namespace published_throughput_test
 }  // namespace orrery

@@ -12,7 +12,7 @@
 #include "tests/golden/published.h"
 
 namespace orrery {
-namespace {
+namespace published_training_test {
 
 namespace fs = std::filesystem;
 
@@ -85,5 +85,5 @@ TEST(PublishedNetwork, IsInsideTheIntervals) {
   EXPECT_LE(t[false].median(), 0.17);
 }
 
-}  // namespace
+}  // namespace published_training_test
 }  // namespace orrery

@@ -9,7 +9,7 @@
 #include "tests/golden/program.h"
 
 namespace orrery::golden {
-namespace {
+namespace replay_test {
 
 using testing::HasSubstr;
 
@@ -102,5 +102,5 @@ TEST(Replay, AScenarioHasTheTraceAndNothingOfAModel) {
   refused("replay: {trace: t.json, scael: [gemm=2]}", "did you mean 'scale'?");
 }
 
-}  // namespace
+}  // namespace replay_test
 }  // namespace orrery::golden

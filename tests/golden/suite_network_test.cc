@@ -6,7 +6,7 @@
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
-namespace {
+namespace suite_network_test {
 
 Answer answer_of(const std::string& id) {
   static Runner runner{Bundle()};
@@ -122,5 +122,5 @@ TEST(SuiteNetwork, BadQuestionsAreRefused) {
   EXPECT_NE(refusal("gpus: 8, model: x"), "");
 }
 
-}  // namespace
+}  // namespace suite_network_test
 }  // namespace orrery

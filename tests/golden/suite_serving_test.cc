@@ -7,7 +7,7 @@
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
-namespace {
+namespace suite_serving_test {
 
 Scenario scenario(const std::string& id) {
   return read_scenario(
@@ -63,5 +63,5 @@ TEST(SuiteServing, I2_6UtilisationGrowsWithTheRate) {
   EXPECT_GT(value(p, "running"), 5 * value(tenth, "running"));
 }
 
-}  // namespace
+}  // namespace suite_serving_test
 }  // namespace orrery

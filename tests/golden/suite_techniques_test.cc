@@ -8,7 +8,7 @@
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
-namespace {
+namespace suite_techniques_test {
 
 Runner& runner() {
   static Runner r{Bundle()};
@@ -67,5 +67,5 @@ TEST(SuiteTechniques, P_I4_1TwoModelsOnOneGpu) {
   EXPECT_THROW(answer(s), Infeasible);
 }
 
-}  // namespace
+}  // namespace suite_techniques_test
 }  // namespace orrery

@@ -13,7 +13,7 @@
 #include "orrery/suite/suite_score.h"
 
 namespace orrery {
-namespace {
+namespace suites_test {
 
 // Questions with a check that fails, with the reason in docs/suites.md. One that passes again is
 // taken out.
@@ -94,5 +94,5 @@ TEST(SuiteCoverage, CountsAreThePublishedOnes) {
   }
 }
 
-}  // namespace
+}  // namespace suites_test
 }  // namespace orrery

@@ -8,7 +8,7 @@
 #include "tests/golden/program.h"
 
 namespace orrery::golden {
-namespace {
+namespace transcripts_test {
 
 std::vector<std::filesystem::path> transcripts() {
   std::vector<std::filesystem::path> out;
@@ -42,5 +42,5 @@ TEST_P(Transcript, FitsEightyColumns) {
 INSTANTIATE_TEST_SUITE_P(Golden, Transcript, testing::ValuesIn(transcripts()),
                          [](const auto& info) { return test_name(info.param); });
 
-}  // namespace
+}  // namespace transcripts_test
 }  // namespace orrery::golden

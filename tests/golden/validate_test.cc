@@ -8,7 +8,7 @@
 #include "tests/golden/program.h"
 
 namespace orrery::golden {
-namespace {
+namespace validate_test {
 
 using nlohmann::json;
 using testing::AllOf;
@@ -229,5 +229,5 @@ TEST_F(Validate, TheTablesAreWhereTheEnvironmentSays) {
             "orrery: " + r.err.substr(r.err.find('/')));
 }
 
-}  // namespace
+}  // namespace validate_test
 }  // namespace orrery::golden

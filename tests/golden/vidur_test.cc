@@ -15,7 +15,7 @@
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
-namespace {
+namespace vidur_test {
 
 // Seeds std::mt19937 as Python's random.seed(n) does: init_by_array of Matsumoto and Nishimura with
 // the key {n}.
@@ -148,5 +148,5 @@ TEST(Vidur, Sarathi) {
   EXPECT_EQ(f.evicted, 0);
 }
 
-}  // namespace
+}  // namespace vidur_test
 }  // namespace orrery

@@ -12,7 +12,7 @@
 #include "tests/house/plan.h"
 
 namespace orrery::house {
-namespace {
+namespace floors_test {
 
 using ::std::filesystem::path;
 
@@ -178,5 +178,5 @@ TEST(Tree, EverySourceIncludesItsHeaderFirst) {
   }
 }
 
-}  // namespace
+}  // namespace floors_test
 }  // namespace orrery::house

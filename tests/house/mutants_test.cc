@@ -8,7 +8,7 @@
 #include "tests/house/plan.h"
 
 namespace orrery::house {
-namespace {
+namespace mutants_test {
 
 TEST(Mutants, ChangeATextThatOccursOnce) {
   const std::filesystem::path root = ORRERY_SOURCE_DIR;
@@ -30,5 +30,5 @@ TEST(Mutants, ChangeATextThatOccursOnce) {
   EXPECT_GT(mutants, 20);
 }
 
-}  // namespace
+}  // namespace mutants_test
 }  // namespace orrery::house

@@ -12,7 +12,7 @@
 #include "tests/house/plan.h"
 
 namespace orrery::house {
-namespace {
+namespace names_test {
 
 namespace fs = std::filesystem;
 
@@ -34,5 +34,21 @@ TEST(Tree, TypesOfHeadersHaveDistinctNames) {
   EXPECT_GT(seen.size(), 300u);
 }
 
-}  // namespace
+// Several test files are compiled as one, so that anonymous namespaces of a folder would be one.
+TEST(Tree, HelpersOfTestFilesAreInANamespaceOfTheFilesName) {
+  int read = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(ORRERY_SOURCE_DIR "/tests")) {
+    const std::string path = fs::relative(entry.path(), ORRERY_SOURCE_DIR).string();
+    if (!path.ends_with("_test.cc")) continue;
+    const std::string text = read_text(entry.path());
+    const std::size_t own = text.find("\nnamespace orrery");
+    ++read;
+    if (own == text.npos) continue;
+    EXPECT_EQ(text.find("\nnamespace {", own), text.npos)
+        << path << ": expected `namespace " << entry.path().stem().string() << " {`";
+  }
+  EXPECT_GT(read, 300);
+}
+
+}  // namespace names_test
 }  // namespace orrery::house

@@ -11,7 +11,7 @@
 #include "tests/house/plan.h"
 
 namespace orrery::house {
-namespace {
+namespace packages_test {
 
 using ::std::filesystem::path;
 
@@ -73,5 +73,5 @@ TEST(Packages, ScriptsInstallFromTheListOnly) {
   }
 }
 
-}  // namespace
+}  // namespace packages_test
 }  // namespace orrery::house

@@ -10,7 +10,7 @@
 #include "tests/house/plan.h"
 
 namespace orrery::house {
-namespace {
+namespace pages_test {
 
 namespace fs = std::filesystem;
 
@@ -63,5 +63,5 @@ TEST(Pages, NamedSourcesExist) {
   }
 }
 
-}  // namespace
+}  // namespace pages_test
 }  // namespace orrery::house

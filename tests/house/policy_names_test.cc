@@ -16,7 +16,7 @@
 #include "tests/house/plan.h"
 
 namespace orrery::house {
-namespace {
+namespace policy_names_test {
 
 struct Registry {
   std::string table;    // the file with one entry for each policy
@@ -158,5 +158,5 @@ TEST(PolicyNames, AFaultIsFoundAndAChoiceIsNone) {
   EXPECT_EQ(faults("if (e.policy != \"vllm\") return;"), 1u);
 }
 
-}  // namespace
+}  // namespace policy_names_test
 }  // namespace orrery::house

@@ -19,7 +19,7 @@
 #include "tests/house/text_rules.h"
 
 namespace orrery::house {
-namespace {
+namespace texts_test {
 
 using ::std::filesystem::path;
 
@@ -178,5 +178,5 @@ TEST(Tree, CommentsAreAtMost100ColumnsWide) {
               [](const std::string& text) { return wide_comments(text, 100); });
 }
 
-}  // namespace
+}  // namespace texts_test
 }  // namespace orrery::house

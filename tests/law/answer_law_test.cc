@@ -9,7 +9,7 @@
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
-namespace {
+namespace answer_law_test {
 
 const std::vector<std::string> kGpus = {"h100-sxm",     "a100-80g-sxm", "l40s",
                                         "v100-32g-sxm", "mi300x",       "b200-sxm"};
@@ -176,5 +176,5 @@ TEST(AnswerLaw, IntervalsHoldTheirValue) {
   }
 }
 
-}  // namespace
+}  // namespace answer_law_test
 }  // namespace orrery

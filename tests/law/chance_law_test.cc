@@ -9,7 +9,7 @@
 #include "orrery/training/chance/chance.h"
 
 namespace orrery {
-namespace {
+namespace chance_law_test {
 
 struct Sample {
   double sum = 0, squares = 0, n = 0;
@@ -200,5 +200,5 @@ TEST(ChanceLaw, ExpectedRunIsTheMeanOfTheJob) {
   EXPECT_NEAR(r.total.mean.value(), r.expected.total.value(), 5 * deviation / std::sqrt(4000));
 }
 
-}  // namespace
+}  // namespace chance_law_test
 }  // namespace orrery

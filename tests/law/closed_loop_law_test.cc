@@ -9,7 +9,7 @@
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
-namespace {
+namespace closed_loop_law_test {
 
 struct Times {
   double ttft = 0, e2e = 0;
@@ -106,5 +106,5 @@ TEST_F(ClosedLoopLaw, UsersOfMixedLengthsDriftApart) {
   EXPECT_NEAR(scattered.e2e / run.e2e, 1, 0.05);
 }
 
-}  // namespace
+}  // namespace closed_loop_law_test
 }  // namespace orrery

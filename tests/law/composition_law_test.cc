@@ -24,7 +24,7 @@
 #include "tests/fakes/network.h"
 
 namespace orrery {
-namespace {
+namespace composition_law_test {
 
 // As docs/composition.md states it.
 constexpr double kHostError = 0.25;
@@ -335,5 +335,5 @@ TEST(CompositionLaw, IntervalsOfServicesHoldDrawnServices) {
   }
 }
 
-}  // namespace
+}  // namespace composition_law_test
 }  // namespace orrery

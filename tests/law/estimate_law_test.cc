@@ -10,7 +10,7 @@
 #include "orrery/base/random.h"
 
 namespace orrery {
-namespace {
+namespace estimate_law_test {
 
 using Time = Estimate<Seconds>;
 
@@ -165,5 +165,5 @@ RC_GTEST_PROP(EstimateLaw, TheMaximumIsSymmetricAndNotBelowEither, (std::uint64_
             std::hypot(a.sigma() * a.value.value(), b.sigma() * b.value.value()) * (1 + 1e-12));
 }
 
-}  // namespace
+}  // namespace estimate_law_test
 }  // namespace orrery

@@ -15,7 +15,7 @@
 #include "tests/fakes/link_sums.h"
 
 namespace orrery {
-namespace {
+namespace flow_law_test {
 
 using Kind = Collective::Kind;
 
@@ -273,5 +273,5 @@ TEST(FlowLaw, TheSameInputGivesTheSameTimes) {
   EXPECT_EQ(collective_time(t, c), collective_time(t, c));
 }
 
-}  // namespace
+}  // namespace flow_law_test
 }  // namespace orrery

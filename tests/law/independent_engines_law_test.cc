@@ -8,7 +8,7 @@
 #include "tests/law/serving_run.h"
 
 namespace orrery::serving_run {
-namespace {
+namespace independent_engines_law_test {
 
 TEST(IndependentEngines, AreWhatTheEventsOfAllEnginesTogetherGiveOnAnyNumberOfThreads) {
   std::int64_t several = 0, turned_away = 0, evictions = 0;
@@ -143,5 +143,5 @@ TEST(DecodeSpans, AreTheStepsThatTheyPass) {
   EXPECT_GT(failures, 100);
 }
 
-}  // namespace
+}  // namespace independent_engines_law_test
 }  // namespace orrery::serving_run

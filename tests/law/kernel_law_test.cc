@@ -12,7 +12,7 @@
 #include "orrery/kernel/tiers/tier_choice.h"
 
 namespace orrery {
-namespace {
+namespace kernel_law_test {
 
 constexpr std::array kFormats = {
     Format::kBf16,       Format::kFp16,       Format::kFp8,   Format::kFp8Block, Format::kInt8,
@@ -327,5 +327,5 @@ RC_GTEST_PROP(KernelLaw, FarOutsideTheGridTimeFollowsPhysics, ()) {
   RC_ASSERT(std::abs(model.predict(a).time.value.value() / short_one - 4) < 0.05);
 }
 
-}  // namespace
+}  // namespace kernel_law_test
 }  // namespace orrery

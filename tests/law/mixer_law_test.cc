@@ -15,7 +15,7 @@
 #include "tests/unit/workload/reading.h"
 
 namespace orrery {
-namespace {
+namespace mixer_law_test {
 
 using namespace reading;
 
@@ -347,5 +347,5 @@ RC_GTEST_PROP(MixerLaw, RecurrentLayersKeepTheSameAtEveryLength, ()) {
   RC_ASSERT(moved(1) == moved(1e6));
 }
 
-}  // namespace
+}  // namespace mixer_law_test
 }  // namespace orrery

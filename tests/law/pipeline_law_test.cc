@@ -12,7 +12,7 @@
 #include "tests/law/reference_pipeline.h"
 
 namespace orrery {
-namespace {
+namespace pipeline_law_test {
 
 class Chance {
  public:
@@ -333,5 +333,5 @@ TEST(PipelineLaw, StaggeredIterationsRepeatWithTheirTotal) {
   EXPECT_EQ(run_pipeline(Repeated(schedule, 3), q).makespan, Seconds(3 * 24 + 3));
 }
 
-}  // namespace
+}  // namespace pipeline_law_test
 }  // namespace orrery

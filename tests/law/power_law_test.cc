@@ -18,7 +18,7 @@
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
-namespace {
+namespace power_law_test {
 
 const StepPowerConstants& constants() {
   static const StepPowerConstants c = read_step_power(Bundle());
@@ -335,5 +335,5 @@ TEST(PowerLaw, ALowerCapCostsNoMoreThanItsPowerOverTheLongerTime) {
   }
 }
 
-}  // namespace
+}  // namespace power_law_test
 }  // namespace orrery

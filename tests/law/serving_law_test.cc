@@ -13,7 +13,7 @@
 #include "tests/law/serving_run.h"
 
 namespace orrery::serving_run {
-namespace {
+namespace serving_law_test {
 
 std::string describe(const Case& c) {
   const SchedulerLimits& l = c.config.limits;
@@ -304,5 +304,5 @@ TEST(Techniques, EveryRequestEndsAndBlocksAllComeBack) {
   }
 }
 
-}  // namespace
+}  // namespace serving_law_test
 }  // namespace orrery::serving_run

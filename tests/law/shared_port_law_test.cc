@@ -16,7 +16,7 @@
 #include "tests/law/training_world.h"
 
 namespace orrery {
-namespace {
+namespace shared_port_law_test {
 
 using What = StageStreams::What;
 
@@ -353,5 +353,5 @@ RC_GTEST_PROP(SharedPortLaw, ClosedFormIsNearTheEventsWhereTransfersShare, ()) {
   RC_ASSERT(std::abs((closed - closed_apart - (events - events_apart)) / events) < 0.005);
 }
 
-}  // namespace
+}  // namespace shared_port_law_test
 }  // namespace orrery

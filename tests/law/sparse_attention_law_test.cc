@@ -13,7 +13,7 @@
 #include "tests/unit/workload/reading.h"
 
 namespace orrery {
-namespace {
+namespace sparse_attention_law_test {
 
 using namespace reading;
 
@@ -340,5 +340,5 @@ TEST(SparseAttentionLaw, ResidualStreamsMoveTheirElements) {
   EXPECT_EQ(first<Collective>(staged, "pp_send").bytes, Bytes(2.0 * s * h * n));
 }
 
-}  // namespace
+}  // namespace sparse_attention_law_test
 }  // namespace orrery

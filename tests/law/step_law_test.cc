@@ -12,7 +12,7 @@
 #include "orrery/step/step_model.h"
 
 namespace orrery {
-namespace {
+namespace step_law_test {
 
 struct Question {
   std::string gpu, engine;
@@ -154,5 +154,5 @@ RC_GTEST_PROP(StepLaw, MoreWorkTakesMoreTime, ()) {
   RC_ASSERT(time(q, engine, larger).total.value >= time(q, engine, q.batch).total.value * 0.95);
 }
 
-}  // namespace
+}  // namespace step_law_test
 }  // namespace orrery

@@ -11,7 +11,7 @@
 #include <vector>
 
 namespace orrery {
-namespace {
+namespace systolic_law_test {
 
 using Line = std::vector<long>;   // words of one cycle, in the order of rows or columns
 using Table = std::vector<Line>;  // one line a cycle
@@ -309,5 +309,5 @@ RC_GTEST_PROP(SystolicLaw, MoreReadBandwidthIsNeverSlower, ()) {
   RC_ASSERT(run_systolic(a, p).cycles <= before);
 }
 
-}  // namespace
+}  // namespace systolic_law_test
 }  // namespace orrery

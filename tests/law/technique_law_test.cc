@@ -12,7 +12,7 @@
 #include "orrery/serving/steps/step_clock.h"
 
 namespace orrery {
-namespace {
+namespace technique_law_test {
 
 class Room {
  public:
@@ -84,5 +84,5 @@ RC_GTEST_PROP(TechniqueLaw, MoreAdaptersNeverCostLess, ()) {
   }
 }
 
-}  // namespace
+}  // namespace technique_law_test
 }  // namespace orrery

@@ -6,7 +6,7 @@
 #include "tests/unit/replay/traced_machine.h"
 
 namespace orrery {
-namespace {
+namespace trace_replay_law_test {
 
 // A program of a machine as numbers: operation, stream and duration.
 struct Step {
@@ -138,5 +138,5 @@ RC_GTEST_PROP(TraceReplay, TheCriticalPathAddsUpToTheTotal, ()) {
   RC_ASSERT(alone <= b.total + Seconds(1e-9));
 }
 
-}  // namespace
+}  // namespace trace_replay_law_test
 }  // namespace orrery

@@ -11,7 +11,7 @@
 #include "tests/law/training_world.h"
 
 namespace orrery {
-namespace {
+namespace training_law_test {
 
 struct World : TrainingWorld {
   std::vector<Architecture> models = {load_model("llama-3-8b", bundle),
@@ -310,5 +310,5 @@ RC_GTEST_PROP(TrainingLaw, ClosedFormIsNearTheEvents, ()) {
   RC_ASSERT(std::abs(closed / events.total - 1) < 0.15);
 }
 
-}  // namespace
+}  // namespace training_law_test
 }  // namespace orrery

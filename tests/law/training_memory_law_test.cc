@@ -12,7 +12,7 @@
 #include "orrery/training/schedules/job_schedule.h"
 
 namespace orrery {
-namespace {
+namespace training_memory_law_test {
 
 TEST(TrainingMemoryLaw, InFlightIsTheEventLevelsPeak) {
   int shapes = 0;
@@ -81,5 +81,5 @@ TEST(TrainingMemoryLaw, MoreShardsNeverAddMemory) {
   }
 }
 
-}  // namespace
+}  // namespace training_memory_law_test
 }  // namespace orrery

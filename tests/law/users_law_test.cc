@@ -16,7 +16,7 @@
 #include "orrery/workload/ops/op.h"
 
 namespace orrery {
-namespace {
+namespace users_law_test {
 
 struct Service {
   const char *model, *gpu, *engine;
@@ -285,5 +285,5 @@ RC_GTEST_PROP(UsersLaw, MoreGpusOfOneLayoutSlowATokenByTheirCommunicationAlone, 
                         two->tpot, one->tpot, explained, two->shown));
 }
 
-}  // namespace
+}  // namespace users_law_test
 }  // namespace orrery

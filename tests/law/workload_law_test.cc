@@ -12,7 +12,7 @@
 #include "tests/unit/workload/reading.h"
 
 namespace orrery {
-namespace {
+namespace workload_law_test {
 
 using namespace reading;
 
@@ -308,5 +308,5 @@ TEST(WorkloadLaw, BundledModelsDoTwoFlopsAnActiveParameter) {
   }
 }
 
-}  // namespace
+}  // namespace workload_law_test
 }  // namespace orrery

@@ -9,7 +9,7 @@
 #include "tests/packet/packet_level.h"
 
 namespace orrery {
-namespace {
+namespace packet_test {
 
 constexpr BytesPerSecond kRate(12.5e9);  // 100 Gbit/s
 constexpr Seconds kHop(2e-6);
@@ -105,5 +105,5 @@ TEST_P(Hosts, UnderCongestionControl) {
 
 INSTANTIATE_TEST_SUITE_P(Packets, Hosts, testing::Values(8, 16));
 
-}  // namespace
+}  // namespace packet_test
 }  // namespace orrery

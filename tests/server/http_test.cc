@@ -9,7 +9,7 @@
 #include "apps/server/http_request.h"
 
 namespace orrery::server {
-namespace {
+namespace http_test {
 
 using testing::HasSubstr;
 
@@ -134,5 +134,5 @@ TEST(Frames, ComeWholeHoweverTheyAreCut) {
   EXPECT_TRUE(reader.broken());
 }
 
-}  // namespace
+}  // namespace http_test
 }  // namespace orrery::server

@@ -19,7 +19,7 @@
 #include "tests/server/served.h"
 
 namespace orrery::server {
-namespace {
+namespace server_test {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -265,5 +265,5 @@ TEST(Server, EndsCleanly) {
   }
 }
 
-}  // namespace
+}  // namespace server_test
 }  // namespace orrery::server

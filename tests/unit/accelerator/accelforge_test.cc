@@ -10,7 +10,7 @@
 #include "tests/refusal.h"
 
 namespace orrery {
-namespace {
+namespace accelforge_test {
 
 const std::map<std::string, int> kBits = {{"input", 8}, {"weight", 4}, {"output", 16}};
 
@@ -248,5 +248,5 @@ TEST(Accelforge, BadMappingsNameTheLine) {
             "m.yaml:3: mapping.nodes[0].size: unknown key; known are kind, tensors, component");
 }
 
-}  // namespace
+}  // namespace accelforge_test
 }  // namespace orrery

@@ -9,7 +9,7 @@
 #include "tests/refusal.h"
 
 namespace orrery {
-namespace {
+namespace bundled_chips_test {
 
 using testing::HasSubstr;
 
@@ -132,5 +132,5 @@ TEST(ChipYaml, UnknownComponentsAndRolesAreRefusedWithThePlace) {
   EXPECT_THAT(refused(text), HasSubstr("needs the chip's process"));
 }
 
-}  // namespace
+}  // namespace bundled_chips_test
 }  // namespace orrery

@@ -6,7 +6,7 @@
 #include "orrery/base/error.h"
 
 namespace orrery {
-namespace {
+namespace chip_kernels_test {
 
 CoreChip a100() { return *find_core_chip("a100-like", Bundle()); }
 
@@ -84,5 +84,5 @@ TEST(ChipKernels, EnergyIsTheSumOfItsActions) {
   EXPECT_GE(w.memory, g.byte_count().value() * (1 - 1e-12));
 }
 
-}  // namespace
+}  // namespace chip_kernels_test
 }  // namespace orrery

@@ -11,7 +11,7 @@
 #include "orrery/base/error.h"
 
 namespace orrery {
-namespace {
+namespace chip_test {
 
 // One core with one lane of 4 x 4 cells at 1 GHz. A wave starts in 1 us.
 CoreChip tiny() {
@@ -180,5 +180,5 @@ TEST(CoreChip, RefusalsNameTheLineAndTheKey) {
   EXPECT_NE(message_of(replaced(kMine, "[a sketch]", "[]")).find("sources"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace chip_test
 }  // namespace orrery

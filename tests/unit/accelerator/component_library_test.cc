@@ -6,7 +6,7 @@
 #include "orrery/base/error.h"
 
 namespace orrery {
-namespace {
+namespace component_library_test {
 
 const ComponentLibrary& library() {
   static const ComponentLibrary all{Bundle()};
@@ -65,5 +65,5 @@ TEST(ComponentLibrary, UnknownPartsAreNoData) {
   EXPECT_THROW(library().sram(1024, 64, 200), NoData);
 }
 
-}  // namespace
+}  // namespace component_library_test
 }  // namespace orrery

@@ -24,7 +24,7 @@ void operator delete(void* p) noexcept { std::free(p); }
 void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
 namespace orrery {
-namespace {
+namespace count_speed_test {
 
 Chip three_levels() {
   Chip c;
@@ -121,5 +121,5 @@ TEST(CountSpeed, TensorsOfPlainRanksAreCountedAsByEveryEvent) {
   }
 }
 
-}  // namespace
+}  // namespace count_speed_test
 }  // namespace orrery

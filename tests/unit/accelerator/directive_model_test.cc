@@ -7,7 +7,7 @@
 #include "orrery/base/error.h"
 
 namespace orrery {
-namespace {
+namespace directive_model_test {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;
@@ -156,5 +156,5 @@ TEST(Directives, RefusesLevelsThatDoNotWork) {
               ThrowsMessage<InputError>(HasSubstr("more than the 256 units")));
 }
 
-}  // namespace
+}  // namespace directive_model_test
 }  // namespace orrery

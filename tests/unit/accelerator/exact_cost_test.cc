@@ -7,7 +7,7 @@
 #include "orrery/accelerator/architecture/chip_yaml.h"
 
 namespace orrery {
-namespace {
+namespace exact_cost_test {
 
 Cascade cascade(const std::string& einsum, const std::string& sizes) {
   return read_cascade(parse_yaml(
@@ -153,5 +153,5 @@ TEST(ExactCost, EinsumsThatShareLoopsLoseWhatIsNotHeldInThem) {
   EXPECT_EQ(shared.holders[2].all.reads, 8);  // B again for each m
 }
 
-}  // namespace
+}  // namespace exact_cost_test
 }  // namespace orrery

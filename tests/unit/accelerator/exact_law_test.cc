@@ -13,7 +13,7 @@
 #include "tests/unit/accelerator/any_nest.h"
 
 namespace orrery {
-namespace {
+namespace exact_law_test {
 
 constexpr int kNestsACase = 20;
 
@@ -189,5 +189,5 @@ RC_GTEST_PROP(ExactLaw, AnArrayInTwoHalvesWithAFreeNetworkIsTheSame, ()) {
   RC_ASSERT(std::abs(one.energy - two.energy) <= 1e-12 * one.energy);
 }
 
-}  // namespace
+}  // namespace exact_law_test
 }  // namespace orrery

@@ -6,7 +6,7 @@
 #include "tests/refusal.h"
 
 namespace orrery {
-namespace {
+namespace fixed_input_test {
 
 const std::string kConfig =
     "[general]\n"
@@ -122,5 +122,5 @@ TEST(DirectiveHardware, BadFilesNameTheLine) {
   EXPECT_EQ(refused("Accelerator A {\n"), "hw.m:1: expected 'key: value', got 'Accelerator A {'");
 }
 
-}  // namespace
+}  // namespace fixed_input_test
 }  // namespace orrery

@@ -11,7 +11,7 @@
 #include "tests/refusal.h"
 
 namespace orrery {
-namespace {
+namespace looptree_test {
 
 Node entry(const std::string& path) {
   const auto file = Bundle().find("accelerators/" + path + ".yaml");
@@ -386,5 +386,5 @@ TEST(Looptree, MessagesOfChipsNameTheKey) {
   EXPECT_NE(refused(", bandwith: 1 GB/s").find("did you mean 'bandwidth'"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace looptree_test
 }  // namespace orrery

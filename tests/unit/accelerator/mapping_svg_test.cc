@@ -9,7 +9,7 @@
 #include "orrery/accelerator/cost/evaluate.h"
 
 namespace orrery {
-namespace {
+namespace mapping_svg_test {
 
 using testing::HasSubstr;
 
@@ -59,5 +59,5 @@ TEST(MappingSvg, EveryBoxStandsInsideTheOneBefore) {
   EXPECT_EQ(boxes, 6);  // two levels, three loops, the units
 }
 
-}  // namespace
+}  // namespace mapping_svg_test
 }  // namespace orrery

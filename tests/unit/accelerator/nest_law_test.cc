@@ -19,7 +19,7 @@
 #include "tests/unit/accelerator/reference_nest.h"
 
 namespace orrery {
-namespace {
+namespace nest_law_test {
 
 constexpr int kNestsACase = 20;
 
@@ -190,5 +190,5 @@ RC_GTEST_PROP(NestLaw, AnArrayInTwoHalvesWithAFreeNetworkIsTheSame, ()) {
   RC_ASSERT(std::abs(one.seconds - two.seconds) <= 1e-12 * one.seconds);
 }
 
-}  // namespace
+}  // namespace nest_law_test
 }  // namespace orrery

@@ -7,7 +7,7 @@
 #include "orrery/workload/inference/program.h"
 
 namespace orrery {
-namespace {
+namespace op_einsums_test {
 
 double points(const Cascade& c) {
   double n = 0;
@@ -64,5 +64,5 @@ TEST(OpEinsums, OtherOpsAreNone) {
   EXPECT_EQ(points(*einsums_of(norm, "norm")), 15);
 }
 
-}  // namespace
+}  // namespace op_einsums_test
 }  // namespace orrery

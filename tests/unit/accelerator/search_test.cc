@@ -12,7 +12,7 @@
 #include "orrery/base/error.h"
 
 namespace orrery {
-namespace {
+namespace search_test {
 
 constexpr const char* kTree = R"(
 architecture:
@@ -329,5 +329,5 @@ TEST_F(Search, ProblemsWithUnknownNamesAreRefused) {
   }
 }
 
-}  // namespace
+}  // namespace search_test
 }  // namespace orrery

@@ -7,7 +7,7 @@
 #include "orrery/accelerator/sparse/timeloop_sparse.h"
 
 namespace orrery {
-namespace {
+namespace sparse_count_test {
 
 Density density(Density::Kind kind, double share, double words) {
   Density d;
@@ -302,5 +302,5 @@ targets:
   EXPECT_TRUE(d.gate_compute);
 }
 
-}  // namespace
+}  // namespace sparse_count_test
 }  // namespace orrery

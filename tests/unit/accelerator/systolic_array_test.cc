@@ -7,7 +7,7 @@
 #include "orrery/base/error.h"
 
 namespace orrery {
-namespace {
+namespace systolic_array_test {
 
 SystolicArray array(SystolicDataflow dataflow) {
   SystolicArray a;
@@ -124,5 +124,5 @@ TEST(SystolicArray, RefusesWhatIsNotAnArray) {
               testing::ThrowsMessage<InputError>(testing::HasSubstr("output memory of 64 words")));
 }
 
-}  // namespace
+}  // namespace systolic_array_test
 }  // namespace orrery

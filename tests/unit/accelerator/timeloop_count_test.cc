@@ -7,7 +7,7 @@
 #include "orrery/accelerator/count/validity.h"
 
 namespace orrery {
-namespace {
+namespace timeloop_count_test {
 
 // Z[m, n] += A[m, k] * B[k, n] with M = 4, N = 6, K = 8.
 Einsum gemm() {
@@ -137,5 +137,5 @@ TEST(NestCost, TheSlowestLevelSetsTheCycles) {
   EXPECT_EQ(cost.energy, 8 * 10 + 48 * 10 + 6 * 30);
 }
 
-}  // namespace
+}  // namespace timeloop_count_test
 }  // namespace orrery

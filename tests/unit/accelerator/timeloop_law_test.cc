@@ -10,7 +10,7 @@
 #include "tests/unit/accelerator/any_nest.h"
 
 namespace orrery {
-namespace {
+namespace timeloop_law_test {
 
 struct Counted {
   NestCounts counts;
@@ -96,5 +96,5 @@ RC_GTEST_PROP(TimeloopLaw, AnArrayInTwoHalvesWithAFreeNetworkIsTheSame, ()) {
   RC_ASSERT(std::abs(one.cost.energy - two.cost.energy) <= 1e-12 * one.cost.energy);
 }
 
-}  // namespace
+}  // namespace timeloop_law_test
 }  // namespace orrery

@@ -10,7 +10,7 @@
 #include "tests/unit/base/expect_error.h"
 
 namespace orrery {
-namespace {
+namespace bundle_test {
 
 namespace fs = std::filesystem;
 
@@ -98,5 +98,5 @@ TEST(Bundle, ReplacingAFolderHidesIt) {
   EXPECT_TRUE(bundle.find("gpus/h100-sxm.yaml"));
 }
 
-}  // namespace
+}  // namespace bundle_test
 }  // namespace orrery

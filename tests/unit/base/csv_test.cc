@@ -11,7 +11,7 @@
 #include "tests/unit/base/expect_error.h"
 
 namespace orrery {
-namespace {
+namespace csv_test {
 
 using testing::AllOf;
 using testing::ElementsAre;
@@ -174,5 +174,5 @@ TEST_F(CsvFile, AbsentFileAndDirectory) {
               HasSubstr("no such file"));
 }
 
-}  // namespace
+}  // namespace csv_test
 }  // namespace orrery

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace dtype_test {
 
 TEST(Dtype, IdsAndTheirOrderAgree) {
   for (std::size_t i = 0; i < dtype_names().size(); ++i) {
@@ -34,5 +34,5 @@ TEST(Dtype, StoredWidth) {
   EXPECT_EQ(bytes_per_element(Dtype::kInt4), Bytes(0.5));
 }
 
-}  // namespace
+}  // namespace dtype_test
 }  // namespace orrery

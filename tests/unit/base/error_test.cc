@@ -5,7 +5,7 @@
 #include <vector>
 
 namespace orrery {
-namespace {
+namespace error_test {
 
 const std::vector<std::string> kGpus = {"a100-80g-sxm", "h100-sxm", "h100-pcie",
                                         "h200",         "l40s",     "mi300x"};
@@ -31,5 +31,5 @@ TEST(CanonicalName, LowerCaseWithHyphens) {
   EXPECT_EQ(canonical_name("H100_SXM-80"), "h100-sxm-80");
 }
 
-}  // namespace
+}  // namespace error_test
 }  // namespace orrery

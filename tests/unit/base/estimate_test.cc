@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace estimate_test {
 
 using TimeSum = EstimateSum<Seconds>;
 using Time = Estimate<Seconds>;
@@ -162,5 +162,5 @@ TEST(Names, OfOriginsAndFamilies) {
   EXPECT_EQ(static_cast<std::size_t>(Family::kOther) + 1, kFamilies);
 }
 
-}  // namespace
+}  // namespace estimate_test
 }  // namespace orrery

@@ -6,7 +6,7 @@
 #include "tests/unit/base/expect_error.h"
 
 namespace orrery {
-namespace {
+namespace fields_test {
 
 using Json = nlohmann::ordered_json;
 using testing::AllOf;
@@ -366,5 +366,5 @@ TEST(Fields, NumbersOfAListMayBeOneText) {
   EXPECT_THROW(f.read(parse_yaml("shares: 0.5,\n", "s.yaml")), InputError);
 }
 
-}  // namespace
+}  // namespace fields_test
 }  // namespace orrery

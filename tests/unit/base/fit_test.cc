@@ -6,7 +6,7 @@
 #include <utility>
 
 namespace orrery {
-namespace {
+namespace fit_test {
 
 TEST(Minimise, FindsTheMinimumOfABowl) {
   const Loss bowl = [](const std::vector<double>& x) {
@@ -56,5 +56,5 @@ TEST(LeaveOut, TakesAShareOfNamesAndNeverChangesItsMind) {
   EXPECT_TRUE(leave_out_by_hash("any", 1));
 }
 
-}  // namespace
+}  // namespace fit_test
 }  // namespace orrery

@@ -10,7 +10,7 @@
 #include "tests/unit/base/expect_error.h"
 
 namespace orrery {
-namespace {
+namespace node_test {
 
 using testing::AllOf;
 using testing::ElementsAre;
@@ -316,5 +316,5 @@ TEST(SetPath, RefusesListsAndNoPaths) {
               StartsWith("--set: expected keys"));
 }
 
-}  // namespace
+}  // namespace node_test
 }  // namespace orrery

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace quantile_test {
 
 // numpy.quantile of the same samples, default method.
 TEST(Quantile, LinearBetweenOrderStatistics) {
@@ -36,5 +36,5 @@ TEST(SortSample, LargeSamplesAreSortedAsSmallOnes) {
   EXPECT_EQ(sample, expected);
 }
 
-}  // namespace
+}  // namespace quantile_test
 }  // namespace orrery

@@ -6,7 +6,7 @@
 #include <limits>
 
 namespace orrery {
-namespace {
+namespace quick_math_test {
 
 TEST(QuickLog2, AgreesWithTheLibrary) {
   for (double x = 1e-6; x < 1e18; x *= 1.00137) EXPECT_NEAR(quick_log2(x), std::log2(x), 1e-13);
@@ -57,5 +57,5 @@ TEST(Two, RoundsUpEachByItself) {
   EXPECT_EQ(least[1], 2);
 }
 
-}  // namespace
+}  // namespace quick_math_test
 }  // namespace orrery

@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace orrery {
-namespace {
+namespace random_test {
 
 using Words = std::array<std::uint32_t, 4>;
 
@@ -115,5 +115,5 @@ TEST(RandomStream, BelowHasNoBias) {
   EXPECT_NEAR(low / double{kDraws}, 1.0 / 3, 5 * std::sqrt(2.0 / 9 / kDraws));
 }
 
-}  // namespace
+}  // namespace random_test
 }  // namespace orrery

@@ -5,7 +5,7 @@
 #include <type_traits>
 
 namespace orrery {
-namespace {
+namespace units_test {
 
 double read(Dimension dimension, std::string_view text) {
   const auto v = parse_quantity(dimension, text);
@@ -100,5 +100,5 @@ TEST(Units, ExactTextIsShortAndReadBackAsItWas) {
     EXPECT_EQ(read(Dimension::kTime, exact_text(Dimension::kTime, value)), value);
 }
 
-}  // namespace
+}  // namespace units_test
 }  // namespace orrery

@@ -9,7 +9,7 @@
 #include "orrery/base/error.h"
 
 namespace orrery {
-namespace {
+namespace edge_device_test {
 
 constexpr const char* kCores =
     "cores:\n"
@@ -69,5 +69,5 @@ TEST(EdgeDevices, TheBundledOnesAreRead) {
   for (const EdgeDevice& d : all.all()) EXPECT_EQ(all.of_row(d.row), &d) << d.id;
 }
 
-}  // namespace
+}  // namespace edge_device_test
 }  // namespace orrery

@@ -8,7 +8,7 @@
 #include "orrery/base/error.h"
 
 namespace orrery {
-namespace {
+namespace edge_law_test {
 
 // Costs of 1 us for a unit of each kind; the first two kinds go together.
 EdgeCosts costs() {
@@ -153,5 +153,5 @@ TEST(EdgeLaw, BundledLawsAreMonotone) {
   }
 }
 
-}  // namespace
+}  // namespace edge_law_test
 }  // namespace orrery

@@ -19,7 +19,7 @@
 #include "tests/unit/edge/edge_tables.h"
 
 namespace orrery {
-namespace {
+namespace edge_models_test {
 
 using ::testing::HasSubstr;
 
@@ -170,5 +170,5 @@ TEST(EdgeModels, KernelsEqualTheTableRowByRow) {
   }
 }
 
-}  // namespace
+}  // namespace edge_models_test
 }  // namespace orrery

@@ -8,7 +8,7 @@
 #include <string>
 
 namespace orrery {
-namespace {
+namespace edge_work_test {
 
 double amount(const EdgeWork& work, std::string_view kind) {
   for (std::size_t i = 0; i < kEdgeWorkKinds; ++i) {
@@ -91,5 +91,5 @@ TEST(EdgeWork, EveryKindIsOfSomeKernel) {
     EXPECT_GT(seen[i], 0) << edge_work_kinds()[i].name;
 }
 
-}  // namespace
+}  // namespace edge_work_test
 }  // namespace orrery

@@ -11,7 +11,7 @@
 #include "orrery/edge/graph/ncnn_param.h"
 
 namespace orrery {
-namespace {
+namespace fuse_test {
 
 using ::testing::ElementsAre;
 
@@ -166,5 +166,5 @@ TEST(FusionRules, EachHasASourceAndUnknownNamesAreRefused) {
   EXPECT_THROW(fusion_rules("tfllite"), InputError);
 }
 
-}  // namespace
+}  // namespace fuse_test
 }  // namespace orrery

@@ -9,7 +9,7 @@
 #include "tests/unit/edge/edge_tables.h"
 
 namespace orrery {
-namespace {
+namespace fusion_test_test {
 
 TEST(FusionTest, SavingIsAShareOfTheCheaperOperator) {
   EXPECT_DOUBLE_EQ(fusion_saving({10, 4, 11}), 0.75);  // 3 of 4 ms
@@ -39,5 +39,5 @@ TEST(FusionTest, AllPublishedVerdicts) {
   EXPECT_EQ(same, 62);
 }
 
-}  // namespace
+}  // namespace fusion_test_test
 }  // namespace orrery

@@ -10,7 +10,7 @@
 #include "orrery/model/catalog/catalog.h"
 
 namespace orrery {
-namespace {
+namespace gguf_test {
 
 double gib_of(const char* model, const char* format) {
   return gguf_bytes(gguf_matrices(load_model(model), gguf_format(format))) / gibibytes(1);
@@ -81,5 +81,5 @@ TEST(LlmFile, TakesTheSizeOfAPublishersMixture) {
   EXPECT_THROW(file.of_size(gigabytes(500)), InputError);
 }
 
-}  // namespace
+}  // namespace gguf_test
 }  // namespace orrery

@@ -8,7 +8,7 @@
 #include "orrery/model/catalog/catalog.h"
 
 namespace orrery {
-namespace {
+namespace llm_answer_test {
 
 class LlmAnswers : public testing::Test {
  protected:
@@ -132,5 +132,5 @@ TEST_F(LlmAnswers, TheLawsTextHasEveryEffect) {
     EXPECT_NE(text.find('"' + name + '"'), std::string::npos) << name;
 }
 
-}  // namespace
+}  // namespace llm_answer_test
 }  // namespace orrery

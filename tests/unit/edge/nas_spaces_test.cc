@@ -10,7 +10,7 @@
 #include "tests/unit/edge/edge_tables.h"
 
 namespace orrery {
-namespace {
+namespace nas_spaces_test {
 
 const std::string kAllConvolutions =
     "|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|nor_conv_3x3~0|nor_conv_3x3~1|nor_conv_3x3~"
@@ -128,5 +128,5 @@ TEST(NasSpaces, AllOfTheTableAreRead) {
   EXPECT_EQ(rows, 1787);
 }
 
-}  // namespace
+}  // namespace nas_spaces_test
 }  // namespace orrery

@@ -13,7 +13,7 @@
 #include "tests/unit/edge/edge_tables.h"
 
 namespace orrery {
-namespace {
+namespace ncnn_param_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -249,5 +249,5 @@ TEST(NcnnParam, ProductsOfTheWholeTable) {
   }
 }
 
-}  // namespace
+}  // namespace ncnn_param_test
 }  // namespace orrery

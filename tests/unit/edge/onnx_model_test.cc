@@ -15,7 +15,7 @@
 #include "tests/unit/edge/onnx_writer.h"
 
 namespace orrery {
-namespace {
+namespace onnx_model_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -415,5 +415,5 @@ TEST(OnnxModel, WeightsAreSkipped) {
   std::filesystem::remove(file);
 }
 
-}  // namespace
+}  // namespace onnx_model_test
 }  // namespace orrery

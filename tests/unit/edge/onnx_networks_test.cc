@@ -10,7 +10,7 @@
 #include "tests/unit/edge/torch_networks.h"
 
 namespace orrery {
-namespace {
+namespace onnx_networks_test {
 
 TEST(OnnxNetworks, MacsAndParametersAreExact) {
   const auto networks = torch_networks();
@@ -73,5 +73,5 @@ TEST(OnnxNetworks, KernelsOfAVisionTransformer) {
   }
 }
 
-}  // namespace
+}  // namespace onnx_networks_test
 }  // namespace orrery

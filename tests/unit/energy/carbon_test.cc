@@ -13,7 +13,7 @@
 #include "tests/refusal.h"
 
 namespace orrery {
-namespace {
+namespace carbon_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -126,5 +126,5 @@ TEST(EmbodiedCarbon, IsSpreadOverTheLifeOfTheBoardAndRefusedWhereNobodyStatesIt)
     EXPECT_EQ(catalog.gpu(id).id, id);
 }
 
-}  // namespace
+}  // namespace carbon_test
 }  // namespace orrery

@@ -11,7 +11,7 @@
 #include "orrery/kernel/tiers/clocked_kernels.h"
 
 namespace orrery {
-namespace {
+namespace clock_power_test {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;
@@ -120,5 +120,5 @@ TEST(ClockPower, StepsOfSeveralKindsKeepTheirEnergy) {
   EXPECT_EQ(power_left(constants(), board(), "vllm", same), 1);
 }
 
-}  // namespace
+}  // namespace clock_power_test
 }  // namespace orrery

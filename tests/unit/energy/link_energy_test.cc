@@ -9,7 +9,7 @@
 #include "orrery/hardware/catalog.h"
 
 namespace orrery {
-namespace {
+namespace link_energy_test {
 
 using testing::Contains;
 
@@ -57,5 +57,5 @@ TEST(LinkEnergies, LongerWaysCostMore) {
   EXPECT_LT(bit("ib-ndr"), bit("ib-hdr"));
 }
 
-}  // namespace
+}  // namespace link_energy_test
 }  // namespace orrery

@@ -11,7 +11,7 @@
 #include "tests/refusal.h"
 
 namespace orrery {
-namespace {
+namespace plant_test {
 
 // Boards at their limit draw 0.986 of it, whatever the catalog says.
 Bundle with_plant(const std::string& text) {
@@ -158,5 +158,5 @@ TEST(CatalogPlant, NodesStayBelowTheMaximumOfTheirDataSheets) {
   EXPECT_THAT(wall("gb200", "gb200-nvl72"), testing::AllOf(testing::Gt(90e3), testing::Lt(135e3)));
 }
 
-}  // namespace
+}  // namespace plant_test
 }  // namespace orrery

@@ -8,7 +8,7 @@
 #include "orrery/hardware/catalog.h"
 
 namespace orrery {
-namespace {
+namespace power_model_test {
 
 Gpu board_of_1000_watts() {
   Gpu gpu;
@@ -124,5 +124,5 @@ TEST(CatalogPower, StaysBetweenAwakeAndLimitAndGrowsWithUse) {
   EXPECT_GT(checked, 1000u);
 }
 
-}  // namespace
+}  // namespace power_model_test
 }  // namespace orrery

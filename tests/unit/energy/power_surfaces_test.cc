@@ -10,7 +10,7 @@
 #include "orrery/hardware/catalog.h"
 
 namespace orrery {
-namespace {
+namespace power_surfaces_test {
 
 // A surface of products in bf16 on two nodes of m, which adds `log` everywhere, was read from
 // m = 1 to m = 1024 at n = k = 1, and errs by `own`.
@@ -137,5 +137,5 @@ TEST(CatalogPowerSurfaces, ServeNearRelatives) {
   EXPECT_FALSE(bf16("mi300x").has_value());
 }
 
-}  // namespace
+}  // namespace power_surfaces_test
 }  // namespace orrery

@@ -13,7 +13,7 @@
 #include "tests/refusal.h"
 
 namespace orrery {
-namespace {
+namespace price_book_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -124,5 +124,5 @@ TEST(CostOf, MultipliesAndAddsIndependentErrorsInQuadrature) {
   EXPECT_EQ(cost.origin, Origin::kFitted);
 }
 
-}  // namespace
+}  // namespace price_book_test
 }  // namespace orrery

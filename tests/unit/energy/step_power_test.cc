@@ -11,7 +11,7 @@
 #include "orrery/energy/power/held_parts.h"
 
 namespace orrery {
-namespace {
+namespace step_power_test {
 
 StepPowerConstants constants() {
   StepPowerConstants c;
@@ -147,5 +147,5 @@ TEST(HeldParts, KeepTheAwakeBoard) {
   EXPECT_EQ(held_parts({0.2, 0, 0, 0, 0}, 0.15).awake, 0.15);
 }
 
-}  // namespace
+}  // namespace step_power_test
 }  // namespace orrery

@@ -5,7 +5,7 @@
 #include "orrery/base/error.h"
 
 namespace orrery {
-namespace {
+namespace astra_sim_test {
 
 using Kind = Collective::Kind;
 
@@ -46,5 +46,5 @@ TEST(AstraSim, WhatItDoesNotReproduceIsRefused) {
   EXPECT_EQ(ns(Kind::kAllReduce, CollectiveAlgorithm::kRing, Wiring::kRing, 1, 1), 0);
 }
 
-}  // namespace
+}  // namespace astra_sim_test
 }  // namespace orrery

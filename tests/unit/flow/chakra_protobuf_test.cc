@@ -14,7 +14,7 @@
 #include "orrery/flow/chakra/chakra.h"
 
 namespace orrery {
-namespace {
+namespace chakra_protobuf_test {
 
 const std::string kPython = "/usr/bin/python3";  // the one that Debian's packages are for
 
@@ -119,5 +119,5 @@ TEST_F(ChakraProtobuf, OursAreReadByGoogle) {
             "  comm_tag uint64_val 4294967295\n");
 }
 
-}  // namespace
+}  // namespace chakra_protobuf_test
 }  // namespace orrery

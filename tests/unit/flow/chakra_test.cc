@@ -11,7 +11,7 @@
 #include "orrery/flow/topology/topology_build.h"
 
 namespace orrery {
-namespace {
+namespace chakra_test {
 
 using Type = ChakraNode::Type;
 using Comm = ChakraNode::Comm;
@@ -290,5 +290,5 @@ TEST(ChakraReplay, AProgramOfOursBecomesATrace) {
   EXPECT_NEAR(replayed({back}, 8, {4, 2}), 5 * 20e-6 + 6 * ring(4, 8e6), 1e-9);
 }
 
-}  // namespace
+}  // namespace chakra_test
 }  // namespace orrery

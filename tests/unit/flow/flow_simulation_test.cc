@@ -9,7 +9,7 @@
 #include "orrery/flow/topology/topology_build.h"
 
 namespace orrery {
-namespace {
+namespace flow_simulation_test {
 
 using Kind = Collective::Kind;
 
@@ -292,5 +292,5 @@ TEST(FlowSimulation, EventsAreLimited) {
   EXPECT_GT(simulate_flows(t, p, few).repeated, 999'000);
 }
 
-}  // namespace
+}  // namespace flow_simulation_test
 }  // namespace orrery

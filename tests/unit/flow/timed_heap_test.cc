@@ -7,7 +7,7 @@
 #include <set>
 
 namespace orrery {
-namespace {
+namespace timed_heap_test {
 
 TEST(IndexedTimes, TheEarliestComesFirstWhereverItWasMoved) {
   std::mt19937 random(1);
@@ -58,5 +58,5 @@ TEST(DelayLanes, ThingsHappenInOrderOfTimeThenOfPushes) {
   }
 }
 
-}  // namespace
+}  // namespace timed_heap_test
 }  // namespace orrery

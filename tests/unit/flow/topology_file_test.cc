@@ -8,7 +8,7 @@
 #include "tests/refusal.h"
 
 namespace orrery {
-namespace {
+namespace topology_file_test {
 
 TopologyFile read(const std::string& text) {
   return read_topology(parse_yaml(text, "t.yaml"), Catalog());
@@ -116,5 +116,5 @@ TEST(TopologyFile, NamesHaveVisibleCharacters) {
   EXPECT_THROW(read("t\\n"), InputError);
 }
 
-}  // namespace
+}  // namespace topology_file_test
 }  // namespace orrery

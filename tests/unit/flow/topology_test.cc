@@ -8,7 +8,7 @@
 #include "tests/fakes/link_sums.h"
 
 namespace orrery {
-namespace {
+namespace topology_test {
 
 constexpr BytesPerSecond kRate{1e9};
 constexpr Seconds kHop{1e-6};
@@ -187,5 +187,5 @@ TEST(Topology, NodesOfTheCatalogHaveTheirFabrics) {
   }
 }
 
-}  // namespace
+}  // namespace topology_test
 }  // namespace orrery

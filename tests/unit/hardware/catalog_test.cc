@@ -13,7 +13,7 @@
 #include "tests/refusal.h"
 
 namespace orrery {
-namespace {
+namespace catalog_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -199,5 +199,5 @@ TEST(Catalog, AliasesStandOnOneLine) {
               HasSubstr("on one line"));
 }
 
-}  // namespace
+}  // namespace catalog_test
 }  // namespace orrery

@@ -8,7 +8,7 @@
 #include "orrery/hardware/segments.h"
 
 namespace orrery {
-namespace {
+namespace cluster_test {
 
 Cluster cluster(std::string_view gpu, int gpus, std::string_view node = "") {
   const Catalog c;
@@ -135,5 +135,5 @@ TEST(Segments, RacksAreTakenInEqualParts) {
   EXPECT_EQ(whole.link(32).fabric, whole.network());
 }
 
-}  // namespace
+}  // namespace cluster_test
 }  // namespace orrery

@@ -11,7 +11,7 @@
 #include "orrery/hardware/cluster.h"
 
 namespace orrery {
-namespace {
+namespace facts_test {
 
 double tera(FlopsPerSecond f) { return f.value() / 1e12; }
 
@@ -291,5 +291,5 @@ TEST(Facts, NodesFitTheirFabrics) {
   }
 }
 
-}  // namespace
+}  // namespace facts_test
 }  // namespace orrery

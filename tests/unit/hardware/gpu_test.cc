@@ -9,7 +9,7 @@
 #include "tests/refusal.h"
 
 namespace orrery {
-namespace {
+namespace gpu_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -150,5 +150,5 @@ TEST(GpuErrors, RefuseContradictions) {
               HasSubstr("more than the peak"));
 }
 
-}  // namespace
+}  // namespace gpu_test
 }  // namespace orrery

@@ -9,7 +9,7 @@
 #include "orrery/base/node.h"
 
 namespace orrery {
-namespace {
+namespace attention_fit_test {
 
 const std::string kTables = ORRERY_SOURCE_DIR "/catalog/measured/h100-sxm-2026-11-26";
 
@@ -31,5 +31,5 @@ TEST(FitAttention, TablesWithoutTwoLibrariesAreRefused) {
   EXPECT_THROW(fit_attention(ORRERY_SOURCE_DIR "/docs", "2026-11-26", Bundle()), InputError);
 }
 
-}  // namespace
+}  // namespace attention_fit_test
 }  // namespace orrery

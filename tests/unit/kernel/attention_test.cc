@@ -4,7 +4,7 @@
 #include "orrery/kernel/tables/kernel_tables.h"
 
 namespace orrery {
-namespace {
+namespace attention_test {
 
 DecodeAttention decode(std::int64_t batch, double context, int heads, int kv_heads,
                        std::int64_t window = 0) {
@@ -122,5 +122,5 @@ TEST(AttentionRead, LeavesOutFallbacks) {
   EXPECT_TRUE(read(next, "b300_sxm,sglang,0.5,trtllm_mha,bfloat16,fp8"));
 }
 
-}  // namespace
+}  // namespace attention_test
 }  // namespace orrery

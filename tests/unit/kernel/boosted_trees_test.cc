@@ -5,7 +5,7 @@
 #include <cmath>
 
 namespace orrery {
-namespace {
+namespace boosted_trees_test {
 
 // Rows on a 12 x 12 grid; time jumps by 0.5 where the product of both sizes passes 2^11.
 struct Grid {
@@ -54,5 +54,5 @@ TEST(BoostedTrees, WithoutRowsAreZero) {
   EXPECT_EQ(trees({{1, 2}, {3, 4}}), (std::vector<double>{0, 0}));
 }
 
-}  // namespace
+}  // namespace boosted_trees_test
 }  // namespace orrery

@@ -15,7 +15,7 @@
 #include "orrery/kernel/tiers/kernel_model.h"
 
 namespace orrery {
-namespace {
+namespace calibration_test {
 
 // A grid of points with two coordinates, and the log error at each point.
 template <class F>
@@ -242,5 +242,5 @@ TEST_F(CalibrateFrom, WrongTablesAreRefused) {
       InputError);
 }
 
-}  // namespace
+}  // namespace calibration_test
 }  // namespace orrery

@@ -8,7 +8,7 @@
 #include "orrery/kernel/families/families.h"
 
 namespace orrery {
-namespace {
+namespace class_fit_test {
 
 // A kernel that is changed where sequences times keys cross a line, and takes half as long
 // again beyond it.
@@ -80,5 +80,5 @@ TEST(ClassFitter, PointsLeftOutDoNotCount) {
   EXPECT_EQ(clean.values, same.values);
 }
 
-}  // namespace
+}  // namespace class_fit_test
 }  // namespace orrery

@@ -12,7 +12,7 @@
 #include "orrery/kernel/tiers/kernel_model.h"
 
 namespace orrery {
-namespace {
+namespace eager_fit_test {
 
 namespace fs = std::filesystem;
 
@@ -191,5 +191,5 @@ TEST(Families, NewOnesArePredictedWithoutSweeps) {
   }
 }
 
-}  // namespace
+}  // namespace eager_fit_test
 }  // namespace orrery

@@ -11,7 +11,7 @@
 #include "orrery/kernel/tiers/tier_choice.h"
 
 namespace orrery {
-namespace {
+namespace engine_kernels_test {
 
 Gpu gpu(const char* id) { return Catalog().gpu(id); }
 
@@ -143,5 +143,5 @@ TEST(EngineKernels, TheAnswerNamesTheKernelThatWasAssumed) {
   EXPECT_NE(said.find("Triton"), std::string::npos) << said;
 }
 
-}  // namespace
+}  // namespace engine_kernels_test
 }  // namespace orrery

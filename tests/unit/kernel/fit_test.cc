@@ -13,7 +13,7 @@
 #include "orrery/kernel/surface/surface.h"
 
 namespace orrery {
-namespace {
+namespace fit_test {
 
 // A folder with a gemm table of bf16 products on an H100 whose times are 3 us + base * exp(true
 // surface).
@@ -105,5 +105,5 @@ TEST_F(FitTest, RowsFasterThanPossibleAreCountedAndNotUsed) {
   EXPECT_EQ(c.points.size() + c.impossible, 9 * 8 * 14);
 }
 
-}  // namespace
+}  // namespace fit_test
 }  // namespace orrery

@@ -4,7 +4,7 @@
 #include "orrery/kernel/tables/kernel_tables.h"
 
 namespace orrery {
-namespace {
+namespace gemm_test {
 
 Gemm product(std::int64_t m, std::int64_t n, std::int64_t k, Format format = Format::kBf16) {
   Gemm g;
@@ -109,5 +109,5 @@ TEST(GemmRead, LeavesOutHostBoundAndSupersededRows) {
   EXPECT_FALSE(gemm_tables().read(csv, "gemm", s));
 }
 
-}  // namespace
+}  // namespace gemm_test
 }  // namespace orrery

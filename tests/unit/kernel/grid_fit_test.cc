@@ -6,7 +6,7 @@
 #include <functional>
 
 namespace orrery {
-namespace {
+namespace grid_fit_test {
 
 constexpr AxisSmoothness kStiff = {0.0002, 0.3, 0.3};
 constexpr Steps kSteps = {0.03, 0.03};
@@ -90,5 +90,5 @@ TEST(GridFit, BeyondTheRowsTheNearestKnownNodeHolds) {
   EXPECT_EQ(values, (std::vector<float>{2, 2, 2, 3, 4, 5, 5, 5}));
 }
 
-}  // namespace
+}  // namespace grid_fit_test
 }  // namespace orrery

@@ -6,7 +6,7 @@
 #include "orrery/hardware/catalog.h"
 
 namespace orrery {
-namespace {
+namespace kernel_model_test {
 
 Gemm product(std::int64_t m, std::int64_t n, std::int64_t k, Format format = Format::kBf16) {
   Gemm g;
@@ -90,5 +90,5 @@ TEST(KernelModel, AFormatWithoutHardwareIsWidenedOrRefused) {
                NoData);
 }
 
-}  // namespace
+}  // namespace kernel_model_test
 }  // namespace orrery

@@ -9,7 +9,7 @@
 #include "orrery/kernel/tiers/tier_choice.h"
 
 namespace orrery {
-namespace {
+namespace layer_times_test {
 
 constexpr const char* kText =
     "orrery-layers 1\n"
@@ -78,5 +78,5 @@ TEST(LayerTimes, ServeTheGpuTheyWereMeasuredOn) {
             Origin::kMeasured);
 }
 
-}  // namespace
+}  // namespace layer_times_test
 }  // namespace orrery

@@ -5,7 +5,7 @@
 #include "orrery/kernel/tiers/kernel_model.h"
 
 namespace orrery {
-namespace {
+namespace linear_attention_test {
 
 LinearAttentionCore prefill(std::int64_t batch, std::int64_t tokens) {
   LinearAttentionCore a;
@@ -140,5 +140,5 @@ TEST(StateSpace, IsAboveTheRooflineAndLinearInTokens) {
   }
 }
 
-}  // namespace
+}  // namespace linear_attention_test
 }  // namespace orrery

@@ -10,7 +10,7 @@
 #include "orrery/kernel/tiers/kernel_model.h"
 
 namespace orrery {
-namespace {
+namespace measured_range_test {
 
 MeasuredRange box() {
   MeasuredRange r;
@@ -124,5 +124,5 @@ TEST(MeasuredRange, ExpertsOfNoSweptModelAreTransferred) {
   EXPECT_GT(two.time.own, 0.17);
 }
 
-}  // namespace
+}  // namespace measured_range_test
 }  // namespace orrery

@@ -6,7 +6,7 @@
 #include "orrery/kernel/tiers/kernel_model.h"
 
 namespace orrery {
-namespace {
+namespace mla_module_test {
 
 MlaModule prefill(std::int64_t tokens) {
   MlaModule m;
@@ -60,5 +60,5 @@ TEST(MlaModule, ReadsOneModelOfTheTable) {
   EXPECT_FALSE(latent_module_tables().read(csv, "mla_module", s));
 }
 
-}  // namespace
+}  // namespace mla_module_test
 }  // namespace orrery

@@ -5,7 +5,7 @@
 #include "orrery/kernel/tiers/kernel_model.h"
 
 namespace orrery {
-namespace {
+namespace mla_test {
 
 LatentAttentionCore decode(std::int64_t batch, double context, int heads) {
   LatentAttentionCore a;
@@ -115,5 +115,5 @@ TEST(AbsorbedProduct, PadsToTilesAndWaves) {
   EXPECT_GE(p.base, p.least);
 }
 
-}  // namespace
+}  // namespace mla_test
 }  // namespace orrery

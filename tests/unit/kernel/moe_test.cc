@@ -7,7 +7,7 @@
 #include "orrery/kernel/tiers/kernel_model.h"
 
 namespace orrery {
-namespace {
+namespace moe_test {
 
 MoeExperts mixtral(std::int64_t tokens) {
   MoeExperts m;
@@ -133,5 +133,5 @@ TEST(MoeFamily, PredictsWithinTheRooflineAndSanelyFarOutside) {
   EXPECT_NEAR(twice, 2, 0.01);
 }
 
-}  // namespace
+}  // namespace moe_test
 }  // namespace orrery

@@ -4,7 +4,7 @@
 #include "orrery/kernel/families/families.h"
 
 namespace orrery {
-namespace {
+namespace physics_test {
 
 Gpu small_gpu() {
   Gpu g = Catalog().gpu("h100-sxm");
@@ -163,5 +163,5 @@ TEST(PrefillFamily, PadsQueriesToBlocks) {
   EXPECT_GE(one.base.value(), full.compute.value());
 }
 
-}  // namespace
+}  // namespace physics_test
 }  // namespace orrery

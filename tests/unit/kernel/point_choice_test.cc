@@ -6,7 +6,7 @@
 #include <cmath>
 
 namespace orrery {
-namespace {
+namespace point_choice_test {
 
 std::vector<CalibrationPlace> line(int count, double step) {
   std::vector<CalibrationPlace> places;
@@ -58,5 +58,5 @@ TEST(PointChoice, SizesThatARelatedClassHasMeasuredAreLeftToIt) {
     EXPECT_GT(candidates[i].at[0], 8) << "the related class has points up to 7.5";
 }
 
-}  // namespace
+}  // namespace point_choice_test
 }  // namespace orrery

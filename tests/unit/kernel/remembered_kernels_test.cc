@@ -6,7 +6,7 @@
 #include "orrery/hardware/catalog.h"
 
 namespace orrery {
-namespace {
+namespace remembered_kernels_test {
 
 Op op_number(std::int64_t i) {
   switch (i % 4) {
@@ -53,5 +53,5 @@ TEST(KernelMemories, AreUsedAgainAndNeverByTwo) {
   EXPECT_EQ(memories.take(*model).get(), a);
 }
 
-}  // namespace
+}  // namespace remembered_kernels_test
 }  // namespace orrery

@@ -8,7 +8,7 @@
 #include "orrery/workload/inference/program.h"
 
 namespace orrery {
-namespace {
+namespace sparse_attention_test {
 
 using Block = SparseAttentionBlock;
 
@@ -90,5 +90,5 @@ TEST(SparseAttention, IsNeverFasterThanTheRoofline) {
   }
 }
 
-}  // namespace
+}  // namespace sparse_attention_test
 }  // namespace orrery

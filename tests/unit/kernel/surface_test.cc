@@ -9,7 +9,7 @@
 #include "tests/refusal.h"
 
 namespace orrery {
-namespace {
+namespace surface_test {
 
 SurfaceFile sample() {
   SurfaceFile f;
@@ -187,5 +187,5 @@ TEST(SurfaceLookup, FindsItsNodeWhereTheyCrowd) {
   expect_what_the_cell_gives({0, 11, 11.0001, 11.0002, 11.0004, 11.0005, 15});
 }
 
-}  // namespace
+}  // namespace surface_test
 }  // namespace orrery

@@ -13,7 +13,7 @@
 #include "orrery/kernel/tiers/kernel_model.h"
 
 namespace orrery {
-namespace {
+namespace sweep_fit_test {
 
 namespace fs = std::filesystem;
 
@@ -246,5 +246,5 @@ TEST_F(SweepFit, BadRowsAreNamed) {
   EXPECT_THROW(fit_kernels(dir_, "gemm_gradient", "2026-11-21", Bundle()), InputError);
 }
 
-}  // namespace
+}  // namespace sweep_fit_test
 }  // namespace orrery

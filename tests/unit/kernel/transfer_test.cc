@@ -9,7 +9,7 @@
 #include "orrery/kernel/families/families.h"
 
 namespace orrery {
-namespace {
+namespace transfer_test {
 
 TEST(Distance, IsSymmetricAndZeroToItself) {
   const Gpu a = Catalog().gpu("a100-80g-sxm"), h = Catalog().gpu("h100-sxm");
@@ -234,5 +234,5 @@ TEST(TransferError, GrowsWithDistance) {
   EXPECT_LT(transfer_error("gemm", 4), transfer_error("gemm", 8));
 }
 
-}  // namespace
+}  // namespace transfer_test
 }  // namespace orrery

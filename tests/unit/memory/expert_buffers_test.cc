@@ -5,7 +5,7 @@
 #include "orrery/model/catalog/catalog.h"
 
 namespace orrery {
-namespace {
+namespace expert_buffers_test {
 
 // 4 buffers of 128 messages for each of 288 copies: a row of 7168 in 16 bits, and 4 bytes for each
 // of its 56 blocks.
@@ -20,5 +20,5 @@ TEST(ExpertBuffers, HoldAMessageForEveryTokenAndCopy) {
   EXPECT_EQ(expert_buffers(load_model("llama-3-8b"), {.dp = 16}), Bytes(0));
 }
 
-}  // namespace
+}  // namespace expert_buffers_test
 }  // namespace orrery

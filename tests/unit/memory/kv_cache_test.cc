@@ -5,7 +5,7 @@
 #include "orrery/model/catalog/catalog.h"
 
 namespace orrery {
-namespace {
+namespace kv_cache_test {
 
 double kv(const std::string& model, const ParallelPlan& plan, std::int64_t tokens,
           const Precision& precision = {}, std::int64_t block = 1) {
@@ -96,5 +96,5 @@ TEST(KvCache, BlockSparseAttentionKeepsAnIndexKey) {
   EXPECT_EQ(layer_kv(m3.layers.at(3).mixer, 8, {}, 10, 1), Bytes(10 * 2 * (2 * 128 + 128)));
 }
 
-}  // namespace
+}  // namespace kv_cache_test
 }  // namespace orrery

@@ -8,7 +8,7 @@
 #include "orrery/model/catalog/catalog.h"
 
 namespace orrery {
-namespace {
+namespace kv_groups_test {
 
 KvGroups of(const std::string& model) { return kv_groups(load_model(model)); }
 
@@ -118,5 +118,5 @@ TEST(KvGroups, TwoPoolsOfSglang) {
   EXPECT_EQ(g.held(100, 1), 125);
 }
 
-}  // namespace
+}  // namespace kv_groups_test
 }  // namespace orrery

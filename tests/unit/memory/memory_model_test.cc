@@ -11,7 +11,7 @@
 #include "orrery/model/catalog/catalog.h"
 
 namespace orrery {
-namespace {
+namespace memory_model_test {
 
 EngineProfile vllm_on_small_gpu() {
   EngineProfile e = load_engine("vllm", Bundle());
@@ -202,5 +202,5 @@ TEST(MemoryModel, WindowsOfCompressedAttentionTakeBlocks) {
   EXPECT_EQ(m.kv_per_sequence(1600), Bytes(state + 100 * block));
 }
 
-}  // namespace
+}  // namespace memory_model_test
 }  // namespace orrery

@@ -5,7 +5,7 @@
 #include "tests/unit/memory/training_fixture.h"
 
 namespace orrery {
-namespace {
+namespace saved_activations_test {
 
 using namespace training_fixture;
 
@@ -166,5 +166,5 @@ TEST(SavedActivations, ContextParallelDividesTokens) {
   EXPECT_DOUBLE_EQ(layer_bytes(m, one), 4 * layer_bytes(m, four));
 }
 
-}  // namespace
+}  // namespace saved_activations_test
 }  // namespace orrery

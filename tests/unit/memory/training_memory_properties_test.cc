@@ -8,7 +8,7 @@
 #include "tests/unit/memory/training_fixture.h"
 
 namespace orrery {
-namespace {
+namespace training_memory_properties_test {
 
 using namespace training_fixture;
 
@@ -117,5 +117,5 @@ RC_GTEST_PROP(TrainingMemoryLaw, ShardingAndRecomputationOnlySave, ()) {
   RC_ASSERT(layer_bytes(c.model, c.job) > one / 4);
 }
 
-}  // namespace
+}  // namespace training_memory_properties_test
 }  // namespace orrery

@@ -9,7 +9,7 @@
 #include "tests/unit/memory/training_fixture.h"
 
 namespace orrery {
-namespace {
+namespace training_memory_test {
 
 using namespace training_fixture;
 
@@ -330,5 +330,5 @@ TEST(TrainingMemory, AdaptersInTheirOwnFormat) {
   EXPECT_NEAR((plain.optimizer - peft.optimizer).value(), 4 * adapters, 1);
 }
 
-}  // namespace
+}  // namespace training_memory_test
 }  // namespace orrery

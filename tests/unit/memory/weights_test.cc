@@ -6,7 +6,7 @@
 #include "orrery/model/catalog/catalog.h"
 
 namespace orrery {
-namespace {
+namespace weights_test {
 
 double all_stages(const Architecture& model, const ParallelPlan& plan, const Precision& precision) {
   double sum = 0;
@@ -121,5 +121,5 @@ TEST(Weights, RedundantExpertsAreHeld) {
       58 * 4 * 3 * 7168.0 * 2048 * 2);
 }
 
-}  // namespace
+}  // namespace weights_test
 }  // namespace orrery

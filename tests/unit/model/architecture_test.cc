@@ -8,7 +8,7 @@
 #include "tests/unit/model/testing.h"
 
 namespace orrery {
-namespace {
+namespace architecture_test {
 
 const SoftmaxAttention& attention(const Architecture& m, int layer) {
   return std::get<SoftmaxAttention>(m.layers.at(layer).mixer);
@@ -191,5 +191,5 @@ TEST(Layers, EncoderDecoderHasCrossAttentionInTheDecoderOnly) {
   EXPECT_EQ(m.layers.at(0).norms, 3);
 }
 
-}  // namespace
+}  // namespace architecture_test
 }  // namespace orrery

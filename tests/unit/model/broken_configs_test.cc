@@ -10,7 +10,7 @@
 #include "tests/unit/model/testing.h"
 
 namespace orrery {
-namespace {
+namespace broken_configs_test {
 
 using testing::HasSubstr;
 
@@ -159,5 +159,5 @@ TEST(BrokenConfigs, NumbersOfPython) {
             "no InputError");
 }
 
-}  // namespace
+}  // namespace broken_configs_test
 }  // namespace orrery

@@ -7,7 +7,7 @@
 #include "tests/unit/model/testing.h"
 
 namespace orrery {
-namespace {
+namespace by_fields_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -176,5 +176,5 @@ TEST(ByFields, ChecksTheTextModelOfAWrapper) {
   EXPECT_THAT(refusal(wrapper + unknown(R"("conv_kernel": 4)") + "}"), HasSubstr("'conv_kernel'"));
 }
 
-}  // namespace
+}  // namespace by_fields_test
 }  // namespace orrery

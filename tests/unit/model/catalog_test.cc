@@ -10,7 +10,7 @@
 #include "tests/unit/model/testing.h"
 
 namespace orrery {
-namespace {
+namespace catalog_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -337,5 +337,5 @@ TEST(ModelCatalog, AnOverlayAddsAndReplacesModels) {
   EXPECT_EQ(load_model("llama-2-7b").hidden, 4096);
 }
 
-}  // namespace
+}  // namespace catalog_test
 }  // namespace orrery

@@ -10,7 +10,7 @@
 #include "tests/unit/model/testing.h"
 
 namespace orrery {
-namespace {
+namespace checkpoint_sizes_test {
 
 constexpr double kGb = 1e9, kGib = 1024.0 * 1024 * 1024;
 
@@ -108,5 +108,5 @@ TEST(CheckpointSizes, AreWithinOnePercentOfThePublished) {
   EXPECT_LE(sum / static_cast<double>(published().size()), 0.005);
 }
 
-}  // namespace
+}  // namespace checkpoint_sizes_test
 }  // namespace orrery

@@ -6,7 +6,7 @@
 #include "tests/unit/model/testing.h"
 
 namespace orrery {
-namespace {
+namespace formats_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -319,5 +319,5 @@ TEST(TextModels, TheDocumentsOwnClassCounts) {
               HasSubstr("llm_config: expected a map"));
 }
 
-}  // namespace
+}  // namespace formats_test
 }  // namespace orrery

@@ -6,7 +6,7 @@
 #include "orrery/model/catalog/catalog.h"
 
 namespace orrery {
-namespace {
+namespace given_config_test {
 
 TEST(GivenConfig, IsReadAsTheFileWouldBe) {
   const Architecture m = load_model(
@@ -24,5 +24,5 @@ TEST(GivenConfig, WhatIsNoConfigIsRefused) {
   EXPECT_THROW(load_model(R"({"model_type": "llama"})"), InputError);
 }
 
-}  // namespace
+}  // namespace given_config_test
 }  // namespace orrery

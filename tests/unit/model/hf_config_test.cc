@@ -8,7 +8,7 @@
 #include "tests/unit/model/testing.h"
 
 namespace orrery {
-namespace {
+namespace hf_config_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -297,5 +297,5 @@ TEST(HfQuantization, Errors) {
               HasSubstr("columns"));
 }
 
-}  // namespace
+}  // namespace hf_config_test
 }  // namespace orrery

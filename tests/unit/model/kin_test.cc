@@ -6,7 +6,7 @@
 #include "tests/unit/model/testing.h"
 
 namespace orrery {
-namespace {
+namespace kin_test {
 
 using ::testing::HasSubstr;
 
@@ -210,5 +210,5 @@ TEST(Towers, VisionOfMistralSmallMergesPatches) {
             12 * 4 + 4 + (8 + 4 * 16 + 3 * 24) + 4 + 16 * 4 + 4 * 8 + 8 * 8);
 }
 
-}  // namespace
+}  // namespace kin_test
 }  // namespace orrery

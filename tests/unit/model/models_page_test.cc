@@ -10,7 +10,7 @@
 #include "tests/unit/model/testing.h"
 
 namespace orrery {
-namespace {
+namespace models_page_test {
 
 constexpr const char* kHead =
     R"(# Bundled models
@@ -129,5 +129,5 @@ TEST(ModelsPage, SaysWhatTheCatalogSays) {
       << file << " is out of date; run unit_model with ORRERY_REWRITE=1 to write it anew";
 }
 
-}  // namespace
+}  // namespace models_page_test
 }  // namespace orrery

@@ -8,7 +8,7 @@
 #include "tests/unit/base/expect_error.h"
 
 namespace orrery {
-namespace {
+namespace name_pattern_test {
 
 bool matches(const std::string& pattern, const std::string& name) {
   return NamePattern(pattern).matches(name);
@@ -78,5 +78,5 @@ TEST(NamePattern, RefusesWhatItCannotRead) {
   EXPECT_NE(input_error([] { NamePattern("re:" + std::string(400, '(')); }), "");
 }
 
-}  // namespace
+}  // namespace name_pattern_test
 }  // namespace orrery

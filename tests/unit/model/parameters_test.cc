@@ -9,7 +9,7 @@
 #include "tests/unit/model/testing.h"
 
 namespace orrery {
-namespace {
+namespace parameters_test {
 
 std::int64_t total(const std::string& id) { return count_parameters(load_model(id)).total(); }
 
@@ -192,5 +192,5 @@ TEST(Parameters, CacheElementsPerToken) {
   EXPECT_EQ(conv_state_elements(mamba), 3 * (10'240 + 2'048));
 }
 
-}  // namespace
+}  // namespace parameters_test
 }  // namespace orrery

@@ -7,7 +7,7 @@
 #include "tests/unit/model/testing.h"
 
 namespace orrery {
-namespace {
+namespace sparse_and_hybrid_test {
 
 using ::testing::HasSubstr;
 
@@ -247,5 +247,5 @@ TEST(Towers, SoundOfGemma4IsCounted) {
   EXPECT_EQ(m.towers[0].parameters, 2 * 18 + 3 + 32 * 4 + layer + 30 + 48);
 }
 
-}  // namespace
+}  // namespace sparse_and_hybrid_test
 }  // namespace orrery

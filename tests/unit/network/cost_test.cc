@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace cost_test {
 
 using Kind = Collective::Kind;
 using Algorithm = CollectiveAlgorithm;
@@ -56,5 +56,5 @@ TEST(Cost, OverlappedIsAtLeastTheLonger) {
   EXPECT_NEAR(overlapped(Seconds(1), Seconds(1)).value(), 1.18921, 1e-5);
 }
 
-}  // namespace
+}  // namespace cost_test
 }  // namespace orrery

@@ -5,7 +5,7 @@
 #include "orrery/network/collectives/make_network.h"
 
 namespace orrery {
-namespace {
+namespace expert_exchange_test {
 
 GroupLink link(int inner, int nodes) {
   GroupLink l;
@@ -147,5 +147,5 @@ TEST(ExpertExchange, NormalKernelsSendANodeAtMostEveryToken) {
   EXPECT_NEAR(between(6) / every, 6, 1e-12);
 }
 
-}  // namespace
+}  // namespace expert_exchange_test
 }  // namespace orrery

@@ -9,7 +9,7 @@
 #include "orrery/network/fit/across_fit.h"
 
 namespace orrery {
-namespace {
+namespace library_curve_test {
 
 using Kind = Collective::Kind;
 using A = CollectiveAlgorithm;
@@ -134,5 +134,5 @@ TEST(NetworkModel, KernelsOfALoopWaitForTheOtherRanks) {
   EXPECT_EQ(time(*loop, 2, 1e9).sigma(), time(*nccl, 2, 1e9).sigma());
 }
 
-}  // namespace
+}  // namespace library_curve_test
 }  // namespace orrery

@@ -10,7 +10,7 @@
 #include "orrery/network/collectives/make_network.h"
 
 namespace orrery {
-namespace {
+namespace library_version_test {
 
 TEST(LibraryVersion, TextsAreReadAsNcclSpellsThem) {
   EXPECT_EQ(parse_library_version("2.27"), (LibraryVersion{2, 27}));
@@ -153,5 +153,5 @@ TEST_F(VersionedNetwork, OtherLibrariesHaveNoVersionOfNccl) {
   EXPECT_THROW(network(8, LibraryVersion{2, 27}, "mi300x"), InputError);
 }
 
-}  // namespace
+}  // namespace library_version_test
 }  // namespace orrery

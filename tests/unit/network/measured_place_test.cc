@@ -5,7 +5,7 @@
 #include "orrery/base/error.h"
 
 namespace orrery {
-namespace {
+namespace measured_place_test {
 
 GroupLink link(const char* gpu, int ranks, int nodes, const char* fabric) {
   static std::optional<Cluster> place;  // the link points into it
@@ -47,5 +47,5 @@ TEST(MeasuredPlace, WhatCannotBeReadIsRefused) {
   EXPECT_THROW(measured_place(catalog, "Z9000", 16, 2, "IB_8x400G"), InputError);
 }
 
-}  // namespace
+}  // namespace measured_place_test
 }  // namespace orrery

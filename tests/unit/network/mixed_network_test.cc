@@ -10,7 +10,7 @@
 #include "orrery/network/collectives/nccl_tuner.h"
 
 namespace orrery {
-namespace {
+namespace mixed_network_test {
 
 using Kind = Collective::Kind;
 using A = CollectiveAlgorithm;
@@ -116,5 +116,5 @@ TEST(MixedNetwork, Refuses) {
                InputError);
 }
 
-}  // namespace
+}  // namespace mixed_network_test
 }  // namespace orrery

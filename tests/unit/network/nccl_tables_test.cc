@@ -8,7 +8,7 @@
 #include "orrery/base/error.h"
 
 namespace orrery {
-namespace {
+namespace nccl_tables_test {
 
 std::string bundled_text() { return std::string(Bundle().find("network/nccl-2.30.yaml")->content); }
 
@@ -68,5 +68,5 @@ TEST(NcclTables, FaultsAreLocated) {
   EXPECT_NE(error_of(replaced(text, "36.7", "-1")).find("0 to 1e6"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace nccl_tables_test
 }  // namespace orrery

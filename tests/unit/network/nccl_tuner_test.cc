@@ -5,7 +5,7 @@
 #include <cmath>
 
 namespace orrery {
-namespace {
+namespace nccl_tuner_test {
 
 using A = CollectiveAlgorithm;
 using P = CollectiveProtocol;
@@ -154,5 +154,5 @@ TEST(NcclTuner, ForcedChoices) {
             "NCCL does not have this algorithm");
 }
 
-}  // namespace
+}  // namespace nccl_tuner_test
 }  // namespace orrery

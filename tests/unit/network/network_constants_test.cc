@@ -7,7 +7,7 @@
 #include "tests/unit/network/catalog_constants.h"
 
 namespace orrery {
-namespace {
+namespace network_constants_test {
 
 constexpr const char* kText = R"(
 fabrics: [wire-a, wire-b]
@@ -114,5 +114,5 @@ TEST(NetworkConstants, TheBundledFilesAreSound) {
   }
 }
 
-}  // namespace
+}  // namespace network_constants_test
 }  // namespace orrery

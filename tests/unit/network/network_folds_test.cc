@@ -10,7 +10,7 @@
 #include "orrery/network/fit/joined_texts.h"
 
 namespace orrery {
-namespace {
+namespace network_folds_test {
 
 using CKind = Collective::Kind;
 
@@ -128,5 +128,5 @@ TEST(NetworkModel, TreesOverTwoNodesPassThePortsOnce) {
   EXPECT_LT(rate(24, CollectiveAlgorithm::kTree), 25);
 }
 
-}  // namespace
+}  // namespace network_folds_test
 }  // namespace orrery

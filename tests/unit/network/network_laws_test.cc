@@ -15,7 +15,7 @@
 #include "tests/unit/network/catalog_constants.h"
 
 namespace orrery {
-namespace {
+namespace network_laws_test {
 
 using CKind = Collective::Kind;
 const std::vector<std::string> kStacks = {"nccl", "vllm", "trtllm", "sglang"};
@@ -266,5 +266,5 @@ TEST(NcclGraph, PortsCarryWhatNcclReckons) {
   EXPECT_NEAR(alone.inter.value(), 24e9, 0.01 * 24e9);
 }
 
-}  // namespace
+}  // namespace network_laws_test
 }  // namespace orrery

@@ -9,7 +9,7 @@
 #include "orrery/network/collectives/network_constants.h"
 
 namespace orrery {
-namespace {
+namespace network_model_test {
 
 using CKind = Collective::Kind;
 using Group = Collective::Group;
@@ -358,5 +358,5 @@ TEST_F(LargeDomain, PcieServersAreNotLimitedByANetwork) {
   EXPECT_GT(us(*eight, CKind::kAllReduce, 8, 64e6), us(*four, CKind::kAllReduce, 4, 64e6));
 }
 
-}  // namespace
+}  // namespace network_model_test
 }  // namespace orrery

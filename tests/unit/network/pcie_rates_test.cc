@@ -8,7 +8,7 @@
 #include "orrery/network/collectives/make_network.h"
 
 namespace orrery {
-namespace {
+namespace pcie_rates_test {
 
 using Kind = Collective::Kind;
 
@@ -129,5 +129,5 @@ TEST_F(PcieTrees, ImpossibleTreesAreRefused) {
   EXPECT_FALSE(Catalog().node_type("pcie4-8x").pcie.described());
 }
 
-}  // namespace
+}  // namespace pcie_rates_test
 }  // namespace orrery

@@ -10,7 +10,7 @@
 #include "orrery/network/collectives/make_network.h"
 
 namespace orrery {
-namespace {
+namespace pcie_servers_test {
 
 struct PublishedRow {
   const char* what;
@@ -88,5 +88,5 @@ TEST(PcieServers, PublishedBandwidthsAreInside) {
   EXPECT_LT(errors[errors.size() / 2], 0.15);
 }
 
-}  // namespace
+}  // namespace pcie_servers_test
 }  // namespace orrery

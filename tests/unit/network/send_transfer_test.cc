@@ -5,7 +5,7 @@
 #include "orrery/network/fit/inside_fit.h"
 
 namespace orrery {
-namespace {
+namespace send_transfer_test {
 
 FittedCurve curve(CollectiveAlgorithm algorithm, Collective::Kind kind, double latency, double step,
                   double share) {
@@ -51,5 +51,5 @@ TEST(SendTransfer, TakesTheLibrarysRingThatReduces) {
   EXPECT_EQ(reducing_ring({other, gather}), nullptr);
 }
 
-}  // namespace
+}  // namespace send_transfer_test
 }  // namespace orrery

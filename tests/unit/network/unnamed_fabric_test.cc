@@ -7,7 +7,7 @@
 #include "orrery/network/collectives/make_network.h"
 
 namespace orrery {
-namespace {
+namespace unnamed_fabric_test {
 
 Collective all_reduce(int ranks) {
   return {Collective::Kind::kAllReduce, Collective::Group::kTensor, ranks, Bytes(16 << 10)};
@@ -38,5 +38,5 @@ TEST(UnnamedFabric, TimesWithinANodeStay) {
   EXPECT_EQ(unnamed.time.value, usual.time.value);
 }
 
-}  // namespace
+}  // namespace unnamed_fabric_test
 }  // namespace orrery

@@ -8,7 +8,7 @@
 #include "orrery/network/collectives/make_network.h"
 
 namespace orrery {
-namespace {
+namespace uplinks_test {
 
 class Uplinks : public ::testing::Test {
  protected:
@@ -98,5 +98,5 @@ TEST(UplinkKeys, OversubscriptionNeedsTheNodesOfALeaf) {
   EXPECT_EQ(node.network.oversubscription, 2);
 }
 
-}  // namespace
+}  // namespace uplinks_test
 }  // namespace orrery

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace wire_bytes_test {
 
 using Kind = Collective::Kind;
 constexpr Bytes kBuffer(1000);
@@ -60,5 +60,5 @@ TEST(WireBytes, AnAllToAllSendsEachPartOnce) {
   EXPECT_DOUBLE_EQ(w.between.value(), 16 * 8 * kBuffer.value() / 16);
 }
 
-}  // namespace
+}  // namespace wire_bytes_test
 }  // namespace orrery

@@ -19,7 +19,7 @@
 #include "orrery/scenario/document/scenario_sweep.h"
 
 namespace orrery {
-namespace {
+namespace changes_test {
 
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -319,5 +319,5 @@ TEST(Plans, RefuseALoadThatNoContextHolds) {
   }
 }
 
-}  // namespace
+}  // namespace changes_test
 }  // namespace orrery

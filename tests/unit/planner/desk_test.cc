@@ -17,7 +17,7 @@
 #include "orrery/scenario/document/scenario_sweep.h"
 
 namespace orrery {
-namespace {
+namespace desk_test {
 
 using ::testing::HasSubstr;
 
@@ -295,5 +295,5 @@ TEST_F(DeskTest, AWrongQuestionEndsOnAll) {
   other.join();
 }
 
-}  // namespace
+}  // namespace desk_test
 }  // namespace orrery

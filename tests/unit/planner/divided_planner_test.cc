@@ -19,7 +19,7 @@
 #include "orrery/scenario/document/scenario_sweep.h"
 
 namespace orrery {
-namespace {
+namespace divided_planner_test {
 
 using ::testing::HasSubstr;
 using Random = std::mt19937_64;
@@ -419,5 +419,5 @@ TEST(Plans, KeepTheLimitsOfEveryClass) {
   EXPECT_THROW(with("{classes: {short: {isl: 1000}}}"), InputError);  // no limit
 }
 
-}  // namespace
+}  // namespace divided_planner_test
 }  // namespace orrery

@@ -17,7 +17,7 @@
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
-namespace {
+namespace launch_reader_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -195,5 +195,5 @@ TEST(ShellWords, AreThoseOfAShell) {
   EXPECT_THAT(shell_words("  "), IsEmpty());
 }
 
-}  // namespace
+}  // namespace launch_reader_test
 }  // namespace orrery

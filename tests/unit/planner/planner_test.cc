@@ -16,7 +16,7 @@
 #include "orrery/scenario/document/scenario_sweep.h"
 
 namespace orrery {
-namespace {
+namespace planner_test {
 
 using ::testing::AllOf;
 using ::testing::EndsWith;
@@ -331,5 +331,5 @@ TEST(PlatformFiles, AreLeftOutForWhatTheyCannotStart) {
   EXPECT_TRUE(platforms("vllm", false, 16).empty());  // over two nodes
 }
 
-}  // namespace
+}  // namespace planner_test
 }  // namespace orrery

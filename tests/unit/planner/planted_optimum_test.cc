@@ -12,7 +12,7 @@
 #include "orrery/scenario/document/scenario_sweep.h"
 
 namespace orrery {
-namespace {
+namespace planted_optimum_test {
 
 // The bundle with a text replaced in all files of a folder; it must be there.
 Bundle planted(const std::string& folder, const std::string& from, const std::string& to) {
@@ -80,5 +80,5 @@ TEST(PlantedOptimum, WithoutTimeOnLinksIsTheLargestEngineForLatency) {
   EXPECT_EQ(plans.fleets.at(0).engine.tp, 8);
 }
 
-}  // namespace
+}  // namespace planted_optimum_test
 }  // namespace orrery

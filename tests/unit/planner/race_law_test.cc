@@ -21,7 +21,7 @@
 #include "orrery/scenario/document/scenario_sweep.h"
 
 namespace orrery {
-namespace {
+namespace race_law_test {
 
 using Random = std::mt19937_64;
 
@@ -329,5 +329,5 @@ TEST(Race, OfSimulationsIsPrunedExactly) {
   EXPECT_GT(2 * found, spaces);
 }
 
-}  // namespace
+}  // namespace race_law_test
 }  // namespace orrery

@@ -14,7 +14,7 @@
 #include "orrery/planner/store/result_key.h"
 
 namespace orrery {
-namespace {
+namespace result_store_test {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
@@ -218,5 +218,5 @@ TEST_F(ResultStoreTest, CatalogsThatDifferHaveOtherDigests) {
   EXPECT_NE(catalog_digest(Bundle(path("catalog"))), catalog_digest(Bundle()));
 }
 
-}  // namespace
+}  // namespace result_store_test
 }  // namespace orrery

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace run_changes_test {
 
 RatedRun rated(const std::string& gpu, std::int64_t gpus, double days, double usd) {
   RatedRun r;
@@ -43,5 +43,5 @@ TEST(RunChanges, OfShortRunsAreByTheHour) {
               testing::EndsWith("6 hours sooner, 0.1 USD for each hour"));
 }
 
-}  // namespace
+}  // namespace run_changes_test
 }  // namespace orrery

@@ -21,7 +21,7 @@
 #include "orrery/scenario/training/training_layout.h"
 
 namespace orrery {
-namespace {
+namespace run_planner_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -395,5 +395,5 @@ TEST(RunFiles, OfTorchtitanAreItsConfiguration) {
                           Not(HasSubstr("context_parallel"))));
 }
 
-}  // namespace
+}  // namespace run_planner_test
 }  // namespace orrery

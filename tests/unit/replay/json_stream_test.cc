@@ -8,7 +8,7 @@
 #include "tests/refusal.h"
 
 namespace orrery {
-namespace {
+namespace json_stream_test {
 
 using testing::HasSubstr;
 
@@ -92,5 +92,5 @@ TEST(JsonStream, RefusesWithTheLineAndTheByte) {
               HasSubstr("a string of more than"));
 }
 
-}  // namespace
+}  // namespace json_stream_test
 }  // namespace orrery

@@ -14,7 +14,7 @@
 #include "tests/refusal.h"
 
 namespace orrery {
-namespace {
+namespace kineto_test {
 
 using Kind = KinetoEvent::Kind;
 using testing::AllOf;
@@ -291,5 +291,5 @@ TEST_F(KinetoFiles, RefusesCutAndDamagedAndMissingOnes) {
   EXPECT_THAT(refusal(folder_), HasSubstr("a folder; expected a file"));
 }
 
-}  // namespace
+}  // namespace kineto_test
 }  // namespace orrery

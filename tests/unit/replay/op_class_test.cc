@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace op_class_test {
 
 TEST(OpClass, NamesOfLibraries) {
   struct Case {
@@ -56,5 +56,5 @@ TEST(OpClass, TextsAndBack) {
   EXPECT_FALSE(parse_op_class("Gemm"));
 }
 
-}  // namespace
+}  // namespace op_class_test
 }  // namespace orrery

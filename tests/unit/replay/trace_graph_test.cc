@@ -10,7 +10,7 @@
 #include "tests/unit/replay/traced_machine.h"
 
 namespace orrery {
-namespace {
+namespace trace_graph_test {
 
 using testing::HasSubstr;
 
@@ -242,5 +242,5 @@ TEST(CallKinds, OfCudaAndHip) {
   EXPECT_EQ(call_kind("cudaFreeAsync"), CallKind::kOther);
 }
 
-}  // namespace
+}  // namespace trace_graph_test
 }  // namespace orrery

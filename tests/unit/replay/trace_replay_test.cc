@@ -9,7 +9,7 @@
 #include "tests/unit/replay/traced_machine.h"
 
 namespace orrery {
-namespace {
+namespace trace_replay_test {
 
 struct Traced {
   KinetoTrace trace;
@@ -185,5 +185,5 @@ TEST(Timeline, IsATraceAgain) {
   EXPECT_EQ(gpu, expected);
 }
 
-}  // namespace
+}  // namespace trace_replay_test
 }  // namespace orrery

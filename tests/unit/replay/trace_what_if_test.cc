@@ -13,7 +13,7 @@
 #include "tests/unit/replay/traced_machine.h"
 
 namespace orrery {
-namespace {
+namespace trace_what_if_test {
 
 using testing::Contains;
 using testing::HasSubstr;
@@ -246,5 +246,5 @@ TEST(WhatIf, CollectivesWithoutSizesAreCountedAndLessCertain) {
   EXPECT_GT(b.time.sigma(), 0.4);
 }
 
-}  // namespace
+}  // namespace trace_what_if_test
 }  // namespace orrery

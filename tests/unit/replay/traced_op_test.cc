@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace traced_op_test {
 
 KinetoDetail shapes(std::vector<std::vector<std::int64_t>> s, std::string type = "c10::BFloat16") {
   KinetoDetail d;
@@ -83,5 +83,5 @@ TEST(TracedCollective, KindsRanksAndBytes) {
   EXPECT_FALSE(traced_collective("ncclDevKernel_SendRecv", {}, 16));
 }
 
-}  // namespace
+}  // namespace traced_op_test
 }  // namespace orrery

@@ -12,7 +12,7 @@
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
-namespace {
+namespace cluster_test {
 
 ScenarioSweep question(const std::string& rest, const char* model = "llama-3-8b",
                        const char* gpu = "h100-sxm") {
@@ -370,5 +370,5 @@ TEST(Cluster, SamplesOfAPromptComputeItOnce) {
   EXPECT_LT(value(four, "ttft"), 1.25 * value(one, "ttft"));
 }
 
-}  // namespace
+}  // namespace cluster_test
 }  // namespace orrery

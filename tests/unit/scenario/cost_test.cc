@@ -9,7 +9,7 @@
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
-namespace {
+namespace cost_test {
 
 constexpr const char* kCosts[] = {"cost_per_hour", "cost_per_million_input_tokens",
                                   "cost_per_million_output_tokens", "cost_per_million_tokens",
@@ -168,5 +168,5 @@ TEST(CostLaw, NoPriceIsNoCost) {
   EXPECT_TRUE(answer_of(estimate_at(1)).resolved.contains("cost"));
 }
 
-}  // namespace
+}  // namespace cost_test
 }  // namespace orrery

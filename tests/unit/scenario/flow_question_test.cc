@@ -12,7 +12,7 @@
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
-namespace {
+namespace flow_question_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -127,5 +127,5 @@ TEST_F(FlowQuestionTest, GroupsMustDivideTheTopology) {
   EXPECT_THROW(run("collective: {gpus: 8}"), InputError);  // no hardware
 }
 
-}  // namespace
+}  // namespace flow_question_test
 }  // namespace orrery

@@ -11,7 +11,7 @@
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
-namespace {
+namespace gpu_work_test {
 
 // Steps of one engine over ten seconds, without a KV cache.
 ReplicaCounts counts(std::int64_t steps, std::int64_t tokens) {
@@ -90,5 +90,5 @@ TEST(GpuWork, ServicesStateItWithinTheirBusyTime) {
   }
 }
 
-}  // namespace
+}  // namespace gpu_work_test
 }  // namespace orrery

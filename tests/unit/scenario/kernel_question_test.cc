@@ -15,7 +15,7 @@
 #include "tests/refusal.h"
 
 namespace orrery {
-namespace {
+namespace kernel_question_test {
 
 using testing::HasSubstr;
 
@@ -190,5 +190,5 @@ TEST(KernelQuestion, RefusesWhatMakesNoSense) {
               HasSubstr("s.yaml:1: model"));
 }
 
-}  // namespace
+}  // namespace kernel_question_test
 }  // namespace orrery

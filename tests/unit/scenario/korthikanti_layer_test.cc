@@ -11,7 +11,7 @@
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
-namespace {
+namespace korthikanti_layer_test {
 
 double layer(const std::string& keys) {
   Runner runner{Bundle()};
@@ -40,5 +40,5 @@ TEST(KorthikantiLayer, IsWithinThreePointsOfTable4) {
   expect("sequence_parallel: false, recompute: full", 27.2);
 }
 
-}  // namespace
+}  // namespace korthikanti_layer_test
 }  // namespace orrery

@@ -5,7 +5,7 @@
 #include "orrery/model/catalog/catalog.h"
 
 namespace orrery {
-namespace {
+namespace layer_kinds_test {
 
 using Kinds = std::vector<std::string>;
 
@@ -18,5 +18,5 @@ TEST(LayerKinds, AreThoseOfTheModelsFamily) {
   EXPECT_EQ(kinds_of("qwen3-next-80b-a3b"), Kinds({"experts", "linear", "softmax"}));
 }
 
-}  // namespace
+}  // namespace layer_kinds_test
 }  // namespace orrery

@@ -7,7 +7,7 @@
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
-namespace {
+namespace link_energy_test {
 
 using testing::Contains;
 using testing::HasSubstr;
@@ -79,5 +79,5 @@ TEST(LinkEnergy, OfAnExchangeOfExpertsIsOfItsBytes) {
   EXPECT_NEAR(value(p, "link_energy"), 32 * 8e6 * sent * 1e-12 * 1e3, 1e-6);
 }
 
-}  // namespace
+}  // namespace link_energy_test
 }  // namespace orrery

@@ -6,7 +6,7 @@
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
-namespace {
+namespace lone_prompt_test {
 
 struct Lone {
   double ttft = 0, prefill = 0;  // ms
@@ -68,5 +68,5 @@ TEST(LonePrompt, IsNoSlowerThanMeasuredYearsAgo) {
   }
 }
 
-}  // namespace
+}  // namespace lone_prompt_test
 }  // namespace orrery

@@ -10,7 +10,7 @@
 #include "tests/refusal.h"
 
 namespace orrery {
-namespace {
+namespace node_runs_test {
 
 using testing::HasSubstr;
 
@@ -82,5 +82,5 @@ TEST(NodeRuns, Refuses) {
   EXPECT_THAT(refusal("collective: {nodes: [2 hgx-h1000]}\n"), HasSubstr("hgx-h1000"));
 }
 
-}  // namespace
+}  // namespace node_runs_test
 }  // namespace orrery

@@ -11,7 +11,7 @@
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
-namespace {
+namespace physical_bounds_test {
 
 struct Range {
   double low = -std::numeric_limits<double>::infinity();
@@ -151,5 +151,5 @@ TEST(PhysicalBounds, AreOnRequest) {
   EXPECT_TRUE(a.points.at(0).bounds.empty());
 }
 
-}  // namespace
+}  // namespace physical_bounds_test
 }  // namespace orrery

@@ -11,7 +11,7 @@
 #include "tests/refusal.h"
 
 namespace orrery {
-namespace {
+namespace plant_account_test {
 
 class PlantAccounts : public testing::Test {
  protected:
@@ -140,5 +140,5 @@ TEST_F(PlantAccounts, ARunThatCanWaitEmitsLess) {
   EXPECT_THAT(p.notes, testing::Contains(testing::HasSubstr("hour 5 of the series")));
 }
 
-}  // namespace
+}  // namespace plant_account_test
 }  // namespace orrery

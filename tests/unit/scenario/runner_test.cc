@@ -10,7 +10,7 @@
 #include "orrery/scenario/answer/advice.h"
 
 namespace orrery {
-namespace {
+namespace runner_test {
 
 ScenarioSweep question(const std::string& rest) {
   return read_scenario(
@@ -244,5 +244,5 @@ TEST(Advice, NamesTheLargestCause) {
   EXPECT_EQ(advice(p, "prefill"), "");
 }
 
-}  // namespace
+}  // namespace runner_test
 }  // namespace orrery

@@ -16,7 +16,7 @@
 #include "tests/refusal.h"
 
 namespace orrery {
-namespace {
+namespace scenario_file_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -315,5 +315,5 @@ TEST(Format, NewerVersionsAreRefused) {
               HasSubstr("cannot be swept"));
 }
 
-}  // namespace
+}  // namespace scenario_file_test
 }  // namespace orrery

@@ -7,7 +7,7 @@
 #include "tests/refusal.h"
 
 namespace orrery {
-namespace {
+namespace scenario_test {
 
 constexpr const char* kLeast = "model: llama-3-8b\nhardware: {gpu: h100-sxm}\n";
 
@@ -93,5 +93,5 @@ TEST(Scenario, ALoadAndAWorkloadContradict) {
   EXPECT_THROW(read(std::string(kLeast) + "load: {arrivals: poison}\n"), InputError);
 }
 
-}  // namespace
+}  // namespace scenario_test
 }  // namespace orrery

@@ -11,7 +11,7 @@
 #include "tests/refusal.h"
 
 namespace orrery {
-namespace {
+namespace service_power_test {
 
 Point point_of(const std::string& load, const std::string& more = "") {
   static Runner runner{Bundle()};
@@ -206,5 +206,5 @@ TEST(RackLimit, RefusesLessThanTheBoardsDrawAwake) {
                              testing::HasSubstr("4 boards")));
 }
 
-}  // namespace
+}  // namespace service_power_test
 }  // namespace orrery

@@ -12,7 +12,7 @@
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
-namespace {
+namespace service_rate_test {
 
 using testing::Contains;
 using testing::ElementsAre;
@@ -166,5 +166,5 @@ TEST(Trace, IsSentWholeUnlessTheNumberOfRequestsIsGiven) {
   EXPECT_EQ(value(answer("load: {rate: 1, osl: 8}\n"), "requests"), 1000);
 }
 
-}  // namespace
+}  // namespace service_rate_test
 }  // namespace orrery

@@ -8,7 +8,7 @@
 #include "orrery/scenario/measured/service_comparison.h"
 
 namespace orrery {
-namespace {
+namespace service_result_test {
 
 class ResultFile {
  public:
@@ -277,5 +277,5 @@ TEST(Compare, AdvisesOnlyKeysThatHaveAnEffect) {
   EXPECT_EQ(none[0].find("--set"), std::string::npos) << none[0];
 }
 
-}  // namespace
+}  // namespace service_result_test
 }  // namespace orrery

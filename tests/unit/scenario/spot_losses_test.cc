@@ -10,7 +10,7 @@
 #include "tests/refusal.h"
 
 namespace orrery {
-namespace {
+namespace spot_losses_test {
 
 using testing::Contains;
 using testing::HasSubstr;
@@ -97,5 +97,5 @@ TEST(SpotLosses, AreRefusedWhereTheyHaveNoEffect) {
               HasSubstr("a steady state has no losses"));
 }
 
-}  // namespace
+}  // namespace spot_losses_test
 }  // namespace orrery

@@ -6,7 +6,7 @@
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
-namespace {
+namespace steady_energy_test {
 
 double value_of(const std::string& question, const std::string& name) {
   static Runner runner{Bundle()};
@@ -86,5 +86,5 @@ TEST(FrontEndInProcess, AddsItsTimeToEveryStep) {
                 5 * std::stod(tp) + 0.1 * 64, 1e-6);
 }
 
-}  // namespace
+}  // namespace steady_energy_test
 }  // namespace orrery

@@ -5,7 +5,7 @@
 #include "tests/refusal.h"
 
 namespace orrery {
-namespace {
+namespace sweep_test {
 
 Sweep read(const std::string& yaml) { return read_sweep(parse_yaml(yaml, "s.yaml"), 1, 1000); }
 
@@ -73,5 +73,5 @@ TEST(Sweep, IsNotCountedUpToAHugeEnd) {
   EXPECT_THROW(read_sweep(parse_yaml("1-100000000", "s.yaml"), 1, 100'000'000), InputError);
 }
 
-}  // namespace
+}  // namespace sweep_test
 }  // namespace orrery

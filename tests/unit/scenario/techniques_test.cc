@@ -13,7 +13,7 @@
 #include "tests/refusal.h"
 
 namespace orrery {
-namespace {
+namespace techniques_test {
 
 using testing::HasSubstr;
 
@@ -238,5 +238,5 @@ TEST(Techniques, AdaptersTakeTheirRoomFromTheCache) {
   EXPECT_GT(value(lora, "tpot_overhead"), 0);
 }
 
-}  // namespace
+}  // namespace techniques_test
 }  // namespace orrery

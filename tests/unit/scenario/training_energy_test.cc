@@ -10,7 +10,7 @@
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
-namespace {
+namespace training_energy_test {
 
 Point point_of(const std::string& keys) {
   static Runner runner{Bundle()};
@@ -79,5 +79,5 @@ TEST(TrainingEnergy, OneGpuHasNoLinks) {
   EXPECT_GT(joules(p, "arithmetic"), 0);
 }
 
-}  // namespace
+}  // namespace training_energy_test
 }  // namespace orrery

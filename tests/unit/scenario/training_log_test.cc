@@ -6,7 +6,7 @@
 #include "orrery/base/error.h"
 
 namespace orrery {
-namespace {
+namespace training_log_test {
 
 TEST(TrainingLog, Megatron) {
   const TrainingLog log = parse_training_log(
@@ -60,5 +60,5 @@ TEST(TrainingLog, RefusesOtherFiles) {
   EXPECT_THROW(parse_training_log("elapsed time per iteration (ms): nan |", "x"), InputError);
 }
 
-}  // namespace
+}  // namespace training_log_test
 }  // namespace orrery

@@ -9,7 +9,7 @@
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
-namespace {
+namespace training_power_test {
 
 TEST(TrainingPower, CountsEveryPartOnce) {
   IterationTime t;
@@ -97,5 +97,5 @@ TEST(TrainingPower, EventsRunAtTheClockOfTheClosedForm) {
   EXPECT_EQ(told(full), 0);
 }
 
-}  // namespace
+}  // namespace training_power_test
 }  // namespace orrery

@@ -15,7 +15,7 @@
 #include "tests/refusal.h"
 
 namespace orrery {
-namespace {
+namespace training_question_test {
 
 Answer answer_of(const std::string& yaml) {
   static Runner runner{Bundle()};
@@ -425,5 +425,5 @@ TEST(TrainingQuestion, RefusesForeignKeys) {
       InputError);
 }
 
-}  // namespace
+}  // namespace training_question_test
 }  // namespace orrery

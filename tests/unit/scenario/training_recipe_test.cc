@@ -8,7 +8,7 @@
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
-namespace {
+namespace training_recipe_test {
 
 Point answered(const std::string& id, const Bundle& bundle) {
   Runner runner(bundle);
@@ -47,5 +47,5 @@ TEST(TrainingRecipe, AnUnknownNameHasItsNearest) {
   }
 }
 
-}  // namespace
+}  // namespace training_recipe_test
 }  // namespace orrery

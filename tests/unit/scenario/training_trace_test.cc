@@ -13,7 +13,7 @@
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
-namespace {
+namespace training_trace_test {
 
 using Type = ChakraNode::Type;
 
@@ -150,5 +150,5 @@ TEST_F(TrainingTrace, TooMuchIsRefused) {
   EXPECT_THROW(train("gpus: 8192, tp: 8, global_batch: 65536"), InputError);
 }
 
-}  // namespace
+}  // namespace training_trace_test
 }  // namespace orrery

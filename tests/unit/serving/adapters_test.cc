@@ -8,7 +8,7 @@
 #include "orrery/serving/cluster/simulation.h"
 
 namespace orrery {
-namespace {
+namespace adapters_test {
 
 RequestLoad requests(std::size_t n, std::int32_t input, std::int32_t output) {
   RequestLoad load;
@@ -167,5 +167,5 @@ TEST(Lora, PrefixesAreNotSharedBetweenAdapters) {
   EXPECT_EQ(r.records[2].cached, 48);
 }
 
-}  // namespace
+}  // namespace adapters_test
 }  // namespace orrery

@@ -9,7 +9,7 @@
 #include "tests/unit/serving/service_fixture.h"
 
 namespace orrery {
-namespace {
+namespace beam_search_test {
 
 SimulationConfig two_beams(bool prefix_caching) {
   SimulationConfig c = plain_service();
@@ -120,5 +120,5 @@ TEST(BeamSearch, RefusedWhereItIsNotSimulated) {
   EXPECT_THROW(run(c, {request_at({}, 16, 4)}), InputError);
 }
 
-}  // namespace
+}  // namespace beam_search_test
 }  // namespace orrery

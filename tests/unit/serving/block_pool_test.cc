@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace block_pool_test {
 
 TEST(BlockPool, FreeBlocksAreTakenInTheOrderInWhichTheyWereGivenBack) {
   BlockPool pool(3, false);
@@ -191,5 +191,5 @@ TEST(BlockPool, CollidingHashesAreToldApart) {
   }
 }
 
-}  // namespace
+}  // namespace block_pool_test
 }  // namespace orrery

@@ -7,7 +7,7 @@
 #include "tests/fakes/network.h"
 
 namespace orrery {
-namespace {
+namespace closed_form_test {
 
 // One microsecond for each token (rows of a GEMM of the down projection), nothing else: a step of n
 // tokens takes 32 layers x n us.
@@ -208,5 +208,5 @@ TEST_F(ClosedForm, StepsFollowThroughStagesWithinTheTokensThatArePipelined) {
   EXPECT_NEAR(passes(100), 8, 1e-6);
 }
 
-}  // namespace
+}  // namespace closed_form_test
 }  // namespace orrery

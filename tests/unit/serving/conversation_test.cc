@@ -9,7 +9,7 @@
 #include "tests/unit/serving/service_fixture.h"
 
 namespace orrery {
-namespace {
+namespace conversation_test {
 
 // Two turns with a tool of 100 ms between them, then a request of its own.
 RequestLoad two_turns() {
@@ -209,5 +209,5 @@ TEST(Conversation, DelaysThatMakeNoSense) {
   EXPECT_NE(error_of(session + session).find("given twice"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace conversation_test
 }  // namespace orrery

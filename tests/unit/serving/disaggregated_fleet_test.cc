@@ -7,7 +7,7 @@
 #include "tests/unit/serving/service_fixture.h"
 
 namespace orrery {
-namespace {
+namespace disaggregated_fleet_test {
 
 SimulationResult run(const SimulationConfig& config, std::vector<Request> requests) {
   PlainTimer timer;
@@ -204,5 +204,5 @@ TEST(DisaggregatedTechniques, DraftsBeginWhereDecodesDo) {
   EXPECT_EQ(r.of_pool(1).verifications, 2);
 }
 
-}  // namespace
+}  // namespace disaggregated_fleet_test
 }  // namespace orrery

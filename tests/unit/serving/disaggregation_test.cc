@@ -6,7 +6,7 @@
 #include "tests/unit/serving/service_fixture.h"
 
 namespace orrery {
-namespace {
+namespace disaggregation_test {
 
 SimulationResult run(const SimulationConfig& config, std::vector<Request> requests) {
   PlainTimer timer;
@@ -161,5 +161,5 @@ TEST(KvLinks, NobodySendsTwoAtOnce) {
   EXPECT_EQ(links.book(1, 2, 0, {}, ms(30), ms(30)).end, ms(30));  // all was cached
 }
 
-}  // namespace
+}  // namespace disaggregation_test
 }  // namespace orrery

@@ -5,7 +5,7 @@
 #include "tests/unit/serving/service_fixture.h"
 
 namespace orrery {
-namespace {
+namespace engine_test {
 
 // Two stages of 10 ms and 1 ms a prompt token each.
 SimulationConfig two_stages() {
@@ -171,5 +171,5 @@ TEST(DataParallel, RequestsGoToTheRankWithTheLeastLoad) {
   EXPECT_EQ(timer.shapes[1].wave_tokens, 5 * 8 + 1);
 }
 
-}  // namespace
+}  // namespace engine_test
 }  // namespace orrery

@@ -8,7 +8,7 @@
 #include "tests/unit/serving/service_fixture.h"
 
 namespace orrery {
-namespace {
+namespace fleet_test {
 
 SimulationResult run(const SimulationConfig& config, std::vector<Request> requests) {
   PlainTimer timer;
@@ -229,5 +229,5 @@ TEST(Pools, EachHasItsOwnSpeed) {
   EXPECT_EQ(r.replicas.size(), 2u);
 }
 
-}  // namespace
+}  // namespace fleet_test
 }  // namespace orrery

@@ -4,7 +4,7 @@
 #include "orrery/serving/cluster/simulation.h"
 
 namespace orrery {
-namespace {
+namespace front_end_test {
 
 class TenMilliseconds : public StepTimer {
  public:
@@ -119,5 +119,5 @@ TEST(FrontEnd, RejectedRequestsLetTheNextBeSent) {
   EXPECT_NEAR(r.records[2].finished.seconds(), 0.02, 1e-12);
 }
 
-}  // namespace
+}  // namespace front_end_test
 }  // namespace orrery

@@ -10,7 +10,7 @@
 #include "orrery/serving/state/extents.h"
 
 namespace orrery {
-namespace {
+namespace kv_memory_test {
 
 // Blocks of 4 tokens; the state of a sequence takes 3 blocks with its first tokens and gives them
 // back with its last.
@@ -356,5 +356,5 @@ TEST(Host, RandomPressureLosesNoRequest) {
   EXPECT_GT(r.total().host_fetches, 0);
 }
 
-}  // namespace
+}  // namespace kv_memory_test
 }  // namespace orrery

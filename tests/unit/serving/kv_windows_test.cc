@@ -6,7 +6,7 @@
 #include "orrery/serving/schedulers/scheduler.h"
 
 namespace orrery {
-namespace {
+namespace kv_windows_test {
 
 // An engine whose steps are done at once.
 class Engine {
@@ -216,5 +216,5 @@ TEST(KvWindows, TheSmallerOfTwoPoolsDecides) {
   EXPECT_EQ(serve_sglang({1, 1, 8, 0.005}, 17 * 20, 1).records[0].outcome, Outcome::kNeverFits);
 }
 
-}  // namespace
+}  // namespace kv_windows_test
 }  // namespace orrery

@@ -11,7 +11,7 @@
 #include "orrery/serving/requests/load.h"
 
 namespace orrery {
-namespace {
+namespace load_test {
 
 std::vector<double> drawn(const char* text, int n = 20001) {
   const Lengths l = Lengths::parse(text);
@@ -266,5 +266,5 @@ TEST(Load, PrioritiesHaveTheirShares) {
   EXPECT_THROW(assign_priorities(load, {0, 0}, 7), InputError);
 }
 
-}  // namespace
+}  // namespace load_test
 }  // namespace orrery

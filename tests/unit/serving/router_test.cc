@@ -9,7 +9,7 @@
 #include "tests/unit/serving/service_fixture.h"
 
 namespace orrery {
-namespace {
+namespace router_test {
 
 class Silent : public ReplicaObserver {
  public:
@@ -199,5 +199,5 @@ TEST(Router, UnknownNamesTheNearest) {
   }
 }
 
-}  // namespace
+}  // namespace router_test
 }  // namespace orrery

@@ -12,7 +12,7 @@
 #include "orrery/base/error.h"
 
 namespace orrery {
-namespace {
+namespace schedulers_test {
 
 // A synchronous engine whose steps are written as "request:tokens ... | evicted ... | stalled ...".
 class Bench {
@@ -446,5 +446,5 @@ TEST(Schedulers, AnUnknownNameIsRefusedWithTheNearest) {
   EXPECT_THROW(queue_order("fifo"), InputError);
 }
 
-}  // namespace
+}  // namespace schedulers_test
 }  // namespace orrery

@@ -9,7 +9,7 @@
 #include "orrery/serving/cluster/simulation.h"
 
 namespace orrery {
-namespace {
+namespace sglang_prompts_test {
 
 using testing::ElementsAre;
 
@@ -62,5 +62,5 @@ TEST(SglangPrompts, ShareTheTokensWithMixedDecodes) {
   EXPECT_THAT(first_steps(seven, 9, false, true), ElementsAre(1, 2, 2, 2, 3, 3, 3));
 }
 
-}  // namespace
+}  // namespace sglang_prompts_test
 }  // namespace orrery

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace shared_gpu_test {
 
 TEST(Interference, OfWhateverIsShort) {
   EXPECT_EQ(interference(Sharing::kTimeSlicing, {0.1, 0.1}, {0.1, 0.1}), 2);
@@ -62,5 +62,5 @@ TEST(SharedGpu, MpsIsNeverWorse) {
   }
 }
 
-}  // namespace
+}  // namespace shared_gpu_test
 }  // namespace orrery

@@ -9,7 +9,7 @@
 #include "tests/unit/serving/service_fixture.h"
 
 namespace orrery {
-namespace {
+namespace simulation_test {
 
 SimulationResult run(const SimulationConfig& config, const RequestLoad& load) {
   PlainTimer timer;
@@ -184,5 +184,5 @@ TEST(Simulation, ConservesRequestsAndTokensAndIsDeterministic) {
   }
 }
 
-}  // namespace
+}  // namespace simulation_test
 }  // namespace orrery

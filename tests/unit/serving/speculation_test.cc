@@ -7,7 +7,7 @@
 #include "orrery/serving/steps/drafting_clock.h"
 
 namespace orrery {
-namespace {
+namespace speculation_test {
 
 Speculation chain(std::int32_t drafts, double a) {
   Speculation s;
@@ -231,5 +231,5 @@ TEST(DraftingClock, AShareOfAPlainStep) {
   EXPECT_EQ(clock.time(prompt), sim_seconds(1e-3));
 }
 
-}  // namespace
+}  // namespace speculation_test
 }  // namespace orrery

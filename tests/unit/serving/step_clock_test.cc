@@ -9,7 +9,7 @@
 #include "orrery/model/catalog/catalog.h"
 
 namespace orrery {
-namespace {
+namespace step_clock_test {
 
 class Deployed {
  public:
@@ -139,5 +139,5 @@ TEST(StepClock, WavesCountTheTokensOfAllRanks) {
   EXPECT_LT(at(4 * 2048), at(8 * 2048));
 }
 
-}  // namespace
+}  // namespace step_clock_test
 }  // namespace orrery

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace step_windows_test {
 
 TEST(StepWindows, DivideTheTimeOfAStepAndNotItsWork) {
   StepWindows w(SimTime{100});
@@ -60,5 +60,5 @@ TEST(StepWindows, KeepTheirSumsAndTheirNumberWhenTheyWiden) {
   EXPECT_TRUE(b == one);
 }
 
-}  // namespace
+}  // namespace step_windows_test
 }  // namespace orrery

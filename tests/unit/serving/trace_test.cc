@@ -9,7 +9,7 @@
 #include "tests/refusal.h"
 
 namespace orrery {
-namespace {
+namespace trace_test {
 
 class TraceFile {
  public:
@@ -170,5 +170,5 @@ TEST(Trace, RefusalsAreShortAndPrintable) {
   }
 }
 
-}  // namespace
+}  // namespace trace_test
 }  // namespace orrery

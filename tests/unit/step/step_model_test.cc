@@ -7,7 +7,7 @@
 #include "tests/fakes/network.h"
 
 namespace orrery {
-namespace {
+namespace step_model_test {
 
 // Every kernel takes 10 us, every collective 5 us, whatever it is.
 class TenMicroseconds : public KernelModel {
@@ -243,5 +243,5 @@ TEST_F(Step, SharedErrorsOfAFamilyStayWhatTheyAre) {
   EXPECT_GT(t.total.shared, 0.05);
 }
 
-}  // namespace
+}  // namespace step_model_test
 }  // namespace orrery

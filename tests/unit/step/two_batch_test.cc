@@ -7,7 +7,7 @@
 #include "tests/fakes/network.h"
 
 namespace orrery {
-namespace {
+namespace two_batch_test {
 
 // Every kernel takes 10 us and is bound by `bound`.
 class TenMicroseconds : public KernelModel {
@@ -131,5 +131,5 @@ TEST(HalfOf, HalvesSequencesOrElseTokens) {
   EXPECT_DOUBLE_EQ(one.groups[0].past, 250);
 }
 
-}  // namespace
+}  // namespace two_batch_test
 }  // namespace orrery

@@ -9,7 +9,7 @@
 #include "tests/refusal.h"
 
 namespace orrery {
-namespace {
+namespace suite_expression_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -176,5 +176,5 @@ TEST_F(Expressions, WhatAnAnswerLacksIsNoAnswer) {
   EXPECT_THAT(no_answer("a.time"), HasSubstr("not answered"));
 }
 
-}  // namespace
+}  // namespace suite_expression_test
 }  // namespace orrery

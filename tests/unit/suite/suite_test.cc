@@ -13,7 +13,7 @@
 #include "tests/refusal.h"
 
 namespace orrery {
-namespace {
+namespace suite_test {
 
 using testing::AllOf;
 using testing::ElementsAre;
@@ -222,5 +222,5 @@ TEST_F(Suites, BoundsNameCountsOnly) {
   EXPECT_THAT(with("t: {low: 1}"), HasSubstr("why"));
 }
 
-}  // namespace
+}  // namespace suite_test
 }  // namespace orrery

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace calibration_factors_test {
 
 // One stage whose forward and backward are products alone.
 IterationParts products(double seconds) {
@@ -86,5 +86,5 @@ TEST(CalibrationFactors, WhatRunsLeaveIsPassedToThoseLikeThem) {
   EXPECT_LT(ratio(adapted), ratio(longer));
 }
 
-}  // namespace
+}  // namespace calibration_factors_test
 }  // namespace orrery

@@ -10,7 +10,7 @@
 #include "orrery/base/error.h"
 
 namespace orrery {
-namespace {
+namespace chance_test {
 
 // Llama 3 405B's 54 days on 16,384 GPUs.
 ChanceQuestion llama() {
@@ -159,5 +159,5 @@ TEST(Chance, BadInputIsRefused) {
   EXPECT_THROW(training_chance(q), Infeasible);
 }
 
-}  // namespace
+}  // namespace chance_test
 }  // namespace orrery

@@ -9,7 +9,7 @@
 #include "orrery/base/error.h"
 
 namespace orrery {
-namespace {
+namespace checkpoint_test {
 
 TEST(Checkpoint, Llama3FailsEveryThreeHours) {
   const Hertz rate = failure_rate(kLlama3FailuresPerGpuDay, 16384);
@@ -66,5 +66,5 @@ TEST(Checkpoint, NoProgressIsSaid) {
                Infeasible);
 }
 
-}  // namespace
+}  // namespace checkpoint_test
 }  // namespace orrery

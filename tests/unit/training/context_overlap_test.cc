@@ -8,7 +8,7 @@
 #include <algorithm>
 
 namespace orrery {
-namespace {
+namespace context_overlap_test {
 
 ContextPass ring(int ranks, double attention, double communication, bool backward = false) {
   ContextPass p;
@@ -97,5 +97,5 @@ TEST(ContextOverlap, LayersAddUp) {
   EXPECT_DOUBLE_EQ(context_exposed(ring(4, 16, 18), 2, Fidelity::kEvents).value(), 6);
 }
 
-}  // namespace
+}  // namespace context_overlap_test
 }  // namespace orrery

@@ -7,7 +7,7 @@
 #include "orrery/training/overlap/shared_port.h"
 
 namespace orrery {
-namespace {
+namespace data_overlap_test {
 
 ShardedPass forward(double compute, double gather, int layers, double slowdown = 1) {
   return {Seconds(compute), Seconds(gather), Seconds(0), layers, false, slowdown};
@@ -188,5 +188,5 @@ TEST(DataStream, EarlierChunksHideOrQueue) {
   }
 }
 
-}  // namespace
+}  // namespace data_overlap_test
 }  // namespace orrery

@@ -10,7 +10,7 @@
 #include "tests/unit/training/iteration_fixture.h"
 
 namespace orrery {
-namespace {
+namespace iteration_overlap_test {
 
 using namespace iteration_fixture;
 
@@ -320,5 +320,5 @@ TEST(IterationOverlap, NothingHidesBroadcasts) {
               1e-9);
 }
 
-}  // namespace
+}  // namespace iteration_overlap_test
 }  // namespace orrery

@@ -12,7 +12,7 @@
 #include "tests/unit/training/iteration_fixture.h"
 
 namespace orrery {
-namespace {
+namespace iteration_parts_test {
 
 using namespace iteration_fixture;
 
@@ -191,5 +191,5 @@ TEST(IterationParts, WholeSendsAreLonger) {
   EXPECT_EQ(machine.parts(model, sequence, {.whole_sends = true}).send, part);
 }
 
-}  // namespace
+}  // namespace iteration_parts_test
 }  // namespace orrery

@@ -12,7 +12,7 @@
 #include "tests/unit/training/iteration_fixture.h"
 
 namespace orrery {
-namespace {
+namespace iteration_test {
 
 using namespace iteration_fixture;
 
@@ -211,5 +211,5 @@ TEST(Iteration, NoFasterThanItsFlops) {
   }
 }
 
-}  // namespace
+}  // namespace iteration_test
 }  // namespace orrery

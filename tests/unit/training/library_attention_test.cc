@@ -12,7 +12,7 @@
 #include "tests/refusal.h"
 
 namespace orrery {
-namespace {
+namespace library_attention_test {
 
 using ::testing::HasSubstr;
 
@@ -116,5 +116,5 @@ TEST(TorchVersions, AreReadAndDated) {
   EXPECT_EQ(torch_at(2015.0), std::nullopt);
 }
 
-}  // namespace
+}  // namespace library_attention_test
 }  // namespace orrery

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace offload_overlap_test {
 
 TEST(OffloadOverlap, ByHand) {
   // Four layers of 3 s: transfers of 2 s hide; of 5 s, the third and the fourth wait for the first
@@ -23,5 +23,5 @@ TEST(OffloadOverlap, ClosedFormIsTheEvents) {
           << layers << " layers, " << transfer << " s";
 }
 
-}  // namespace
+}  // namespace offload_overlap_test
 }  // namespace orrery

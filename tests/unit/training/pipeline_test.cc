@@ -9,7 +9,7 @@
 #include "orrery/base/error.h"
 
 namespace orrery {
-namespace {
+namespace pipeline_test {
 
 ScheduledChunk chunk(double forward, double backward_input, double backward_weight) {
   ScheduledChunk c;
@@ -242,5 +242,5 @@ TEST(Pipeline, NoTimeAtAll) {
   EXPECT_EQ(r.bubble, 0);
 }
 
-}  // namespace
+}  // namespace pipeline_test
 }  // namespace orrery

@@ -10,7 +10,7 @@
 #include "tests/refusal.h"
 
 namespace orrery {
-namespace {
+namespace schedule_test {
 
 using ::testing::HasSubstr;
 
@@ -126,5 +126,5 @@ TEST(Schedules, BrokenRulesAreNamed) {
   EXPECT_THROW(pipeline_schedule("gpipe").check({1, 1, -3}), InputError);
 }
 
-}  // namespace
+}  // namespace schedule_test
 }  // namespace orrery

@@ -9,7 +9,7 @@
 #include "tests/unit/training/iteration_fixture.h"
 
 namespace orrery {
-namespace {
+namespace slowest_rank_test {
 
 using namespace iteration_fixture;
 
@@ -63,5 +63,5 @@ TEST(SlowestRank, GrowsWithTheNumberOfGpusUnderWeakScaling) {
   EXPECT_GT(share, 0);
 }
 
-}  // namespace
+}  // namespace slowest_rank_test
 }  // namespace orrery

@@ -9,7 +9,7 @@
 #include "orrery/workload/plan/training_stack.h"
 
 namespace orrery {
-namespace {
+namespace stack_release_date_test {
 
 using C = TrainingConstant;
 
@@ -83,5 +83,5 @@ TEST(TrainingStacks, MegatronFusesAccumulationSince2022) {
       stack_traits(training_stack("megatron-deepspeed"), false, {2022.2, {}}).async_gradients);
 }
 
-}  // namespace
+}  // namespace stack_release_date_test
 }  // namespace orrery

@@ -6,7 +6,7 @@
 #include <rapidcheck/gtest.h>
 
 namespace orrery {
-namespace {
+namespace stream_overlap_test {
 
 // Pieces of 1 sent from 0, 1, 2, 3; pieces of 2 computed from 1 on: the end is at 9.
 TEST(StreamOverlap, OnlyTheFirstPieceIsExposed) {
@@ -48,5 +48,5 @@ TEST(StreamOverlap, WhatAPassWaitsForIsTheSumOfItsCollectives) {
   EXPECT_EQ(piped_exposed(layers, Fidelity::kClosedForm), Seconds(4));
 }
 
-}  // namespace
+}  // namespace stream_overlap_test
 }  // namespace orrery

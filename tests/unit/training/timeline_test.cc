@@ -10,7 +10,7 @@
 #include "orrery/training/events/pipeline.h"
 
 namespace orrery {
-namespace {
+namespace timeline_test {
 
 using Json = nlohmann::json;
 
@@ -89,5 +89,5 @@ TEST(Timeline, WithoutEventsItIsEmpty) {
   EXPECT_EQ(trace["traceEvents"].size(), 1u);
 }
 
-}  // namespace
+}  // namespace timeline_test
 }  // namespace orrery

@@ -6,7 +6,7 @@
 #include "orrery/hardware/catalog.h"
 
 namespace orrery {
-namespace {
+namespace training_kernels_test {
 
 TEST(TrainingKernels, ScaledProductsAreThoseOfCublasLt) {
   const Bundle bundle;
@@ -29,5 +29,5 @@ TEST(TrainingKernels, LargeProductsOnGb200AreNoSlowerThanOnB200) {
   EXPECT_LT(time("gb200").value, 1.1 * time("b200-sxm").value);
 }
 
-}  // namespace
+}  // namespace training_kernels_test
 }  // namespace orrery

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 namespace orrery {
-namespace {
+namespace accuracy_test {
 
 ValidationRow row(const std::string& name, const std::string& system, double measured,
                   double predicted) {
@@ -128,5 +128,5 @@ TEST(Accuracy, JsonHasTheAgreedForm) {
   EXPECT_EQ(j[0]["refused"][0]["rows"], 1);
 }
 
-}  // namespace
+}  // namespace accuracy_test
 }  // namespace orrery

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 namespace orrery {
-namespace {
+namespace activity_solver_test {
 
 // Readings of a board of 200 to 1000 W under these constants.
 std::vector<ActivityReading> readings_of(const ActivityShares& shares, double exponent) {
@@ -67,5 +67,5 @@ TEST(SolveActivity, FewReadingsStayNearThePrior) {
   EXPECT_NEAR(held.compute, prior.compute, 0.01);
 }
 
-}  // namespace
+}  // namespace activity_solver_test
 }  // namespace orrery

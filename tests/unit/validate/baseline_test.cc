@@ -10,7 +10,7 @@
 #include "tests/refusal.h"
 
 namespace orrery {
-namespace {
+namespace baseline_test {
 
 using testing::HasSubstr;
 
@@ -122,5 +122,5 @@ TEST_F(BaselineFile, BadFilesEndInOneMessageWithThePlace) {
   EXPECT_THAT(refused(), HasSubstr("above 0"));
 }
 
-}  // namespace
+}  // namespace baseline_test
 }  // namespace orrery

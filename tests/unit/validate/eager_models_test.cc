@@ -6,7 +6,7 @@
 #include "orrery/base/error.h"
 
 namespace orrery {
-namespace {
+namespace eager_models_test {
 
 double total_flops(const EagerPass& pass) {
   double sum = 0;
@@ -71,5 +71,5 @@ TEST(EagerModels, SwitchWaitsForTheHost) {
   EXPECT_THROW(eager_shape("resnet50"), InputError);
 }
 
-}  // namespace
+}  // namespace eager_models_test
 }  // namespace orrery

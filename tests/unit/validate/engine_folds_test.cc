@@ -10,7 +10,7 @@
 #include "orrery/validate/fit/engine_constants.h"
 
 namespace orrery {
-namespace {
+namespace engine_folds_test {
 
 constexpr const char* kGroup = "llama-3-8b|fp16|mi300x|vllm|agg";
 
@@ -73,5 +73,5 @@ TEST(EngineConstants, AreWrittenAsProfilesReadThem) {
             "execution:\n  host_per_step: 1500 us\nkernels:\n  memory_factor: 1.25\n");
 }
 
-}  // namespace
+}  // namespace engine_folds_test
 }  // namespace orrery

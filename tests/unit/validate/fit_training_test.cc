@@ -9,7 +9,7 @@
 #include "orrery/validate/judge/training_folds.h"
 
 namespace orrery {
-namespace {
+namespace fit_training_test {
 
 using C = TrainingConstant;
 
@@ -181,5 +181,5 @@ TEST(TrainingFolds, ARowIsJudgedByOtherSources) {
   EXPECT_LT(folds.without("source 3").covered_error, folds.all().covered_error / 2);
 }
 
-}  // namespace
+}  // namespace fit_training_test
 }  // namespace orrery

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace in_process_fit_test {
 
 // Services of one to eight ranks and 16 to 512 sequences, 100 steps each, that wait 5 ms a rank and
 // 0.2 ms a sequence, and one row of an engine whose front end has a process of its own.
@@ -50,5 +50,5 @@ TEST(InProcessFit, IsNotMovedByAGroupThatItLeavesOut) {
   EXPECT_EQ(fit_in_process(rows, "large").at("one").per_rank, before);
 }
 
-}  // namespace
+}  // namespace in_process_fit_test
 }  // namespace orrery

@@ -10,7 +10,7 @@
 #include "orrery/validate/rows/inferencex.h"
 
 namespace orrery {
-namespace {
+namespace inference_rows_test {
 
 class Rows : public testing::Test {
  protected:
@@ -298,5 +298,5 @@ TEST(Split, TwoThirdsOfTheGroupsFit) {
   EXPECT_NEAR(fit, 2000, 120);
 }
 
-}  // namespace
+}  // namespace inference_rows_test
 }  // namespace orrery

@@ -12,7 +12,7 @@
 #include "orrery/kernel/tables/kernel_tables.h"
 
 namespace orrery {
-namespace {
+namespace kernels_test {
 
 // A folder with a gemm table of products on several GPUs that take 3 us + 1.3 base, times a factor.
 class ValidateKernels : public testing::Test {
@@ -188,5 +188,5 @@ TEST_F(ValidateKernels, WrongFoldersAndNames) {
   EXPECT_FALSE(parse_judged_tier("transfered"));
 }
 
-}  // namespace
+}  // namespace kernels_test
 }  // namespace orrery

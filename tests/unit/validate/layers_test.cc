@@ -9,7 +9,7 @@
 #include "orrery/validate/judge/steps.h"
 
 namespace orrery {
-namespace {
+namespace layers_test {
 
 class Layers : public testing::Test {
  protected:
@@ -104,5 +104,5 @@ TEST_F(Layers, TakesSecondsThatOnlyDecode) {
   EXPECT_GT(report.rows[1].predicted, report.rows[0].predicted);
 }
 
-}  // namespace
+}  // namespace layers_test
 }  // namespace orrery

@@ -11,7 +11,7 @@
 #include "orrery/energy/account/plant.h"
 
 namespace orrery {
-namespace {
+namespace mlperf_power_rows_test {
 
 constexpr const char* kPower =
     "round,system,n_accelerators,benchmark,scenario,samples_per_s,wall_power_w\n"
@@ -79,5 +79,5 @@ TEST_F(MlperfPower, PairsRunsThatDifferByTheCapAlone) {
   EXPECT_THAT(report_.refused[0].why, testing::HasSubstr("without the cap"));
 }
 
-}  // namespace
+}  // namespace mlperf_power_rows_test
 }  // namespace orrery

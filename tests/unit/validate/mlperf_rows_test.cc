@@ -7,7 +7,7 @@
 #include <map>
 
 namespace orrery {
-namespace {
+namespace mlperf_rows_test {
 
 using Fields = std::map<std::string, std::string>;
 
@@ -99,5 +99,5 @@ TEST_F(MlperfRows, WhatCannotBeJudgedIsRefused) {
   EXPECT_NE(read({{"tp", "3"}}).refused, "");
 }
 
-}  // namespace
+}  // namespace mlperf_rows_test
 }  // namespace orrery

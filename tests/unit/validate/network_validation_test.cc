@@ -9,7 +9,7 @@
 #include "orrery/validate/judge/network.h"
 
 namespace orrery {
-namespace {
+namespace network_validation_test {
 
 class NetworkValidation : public ::testing::Test {
  protected:
@@ -122,5 +122,5 @@ TEST_F(NetworkValidation, GroupsFasterThanTheirWiresAreDistrusted) {
   EXPECT_EQ(r.rows[0].by.at("trusted"), "distrusted");
 }
 
-}  // namespace
+}  // namespace network_validation_test
 }  // namespace orrery

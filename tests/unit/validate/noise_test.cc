@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace noise_test {
 
 TEST(NoiseFloor, TheMedianIsTheBestAnswerToAQuestion) {
   NoiseSample s;
@@ -38,5 +38,5 @@ TEST(NoiseFloor, ARowThatComesAgainIsNoSecondMeasurement) {
   EXPECT_EQ(s.repeats().questions, 0u);
 }
 
-}  // namespace
+}  // namespace noise_test
 }  // namespace orrery

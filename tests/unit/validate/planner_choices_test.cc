@@ -10,7 +10,7 @@
 #include "orrery/validate/choices/published_cases.h"
 
 namespace orrery {
-namespace {
+namespace planner_choices_test {
 
 using testing::HasSubstr;
 
@@ -118,5 +118,5 @@ TEST(PublishedCases, TheCatalogsCasesAreRead) {
   for (const PublishedCase& c : cases) EXPECT_FALSE(c.expert.empty()) << c.id;
 }
 
-}  // namespace
+}  // namespace planner_choices_test
 }  // namespace orrery

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace regret_test {
 
 LayoutPoint point(const char* layout, double score, double limited, double predicted_score,
                   double predicted_limited, double deviation = 0) {
@@ -78,5 +78,5 @@ TEST(Regret, MeansAndSharesByHand) {
   EXPECT_EQ(Regrets().mean(), 0);
 }
 
-}  // namespace
+}  // namespace regret_test
 }  // namespace orrery

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace report_test {
 
 ValidationRow row(const std::string& metric, double measured, double predicted, double low90,
                   double high90) {
@@ -115,5 +115,5 @@ TEST(Report, CsvAndCasesKeepEveryDigit) {
   EXPECT_EQ(cases[0]["peers"]["other"].get<double>(), 1e-9 / 3);
 }
 
-}  // namespace
+}  // namespace report_test
 }  // namespace orrery

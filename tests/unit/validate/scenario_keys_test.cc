@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace scenario_keys_test {
 
 ScenarioKeys keys() {
   ScenarioKeys k;
@@ -40,5 +40,5 @@ TEST(ScenarioKeys, AreSetReadAndErased) {
   EXPECT_EQ(k.text("loader"), "x");
 }
 
-}  // namespace
+}  // namespace scenario_keys_test
 }  // namespace orrery

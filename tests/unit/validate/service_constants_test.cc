@@ -5,7 +5,7 @@
 #include <vector>
 
 namespace orrery {
-namespace {
+namespace service_constants_test {
 
 // Two classes of GPUs share the costs on the host and nothing else.
 TEST(ServiceConstants, ClassesShareTheHost) {
@@ -37,5 +37,5 @@ TEST(ServiceConstants, AreWrittenWithTheirUnit) {
   EXPECT_EQ(service_text_of({"a", "", 1, 1, 1}, 1.3), "1.3");
 }
 
-}  // namespace
+}  // namespace service_constants_test
 }  // namespace orrery

@@ -7,7 +7,7 @@
 #include "orrery/base/estimate.h"
 
 namespace orrery {
-namespace {
+namespace service_errors_test {
 
 const double kZ = normal_quantile(0.95);
 
@@ -75,5 +75,5 @@ TEST(ServiceErrors, TooFewRowsAskForNothing) {
   EXPECT_EQ(asked(few).yaml(), "");
 }
 
-}  // namespace
+}  // namespace service_errors_test
 }  // namespace orrery

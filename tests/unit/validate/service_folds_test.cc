@@ -5,7 +5,7 @@
 #include "orrery/network/fit/joined_texts.h"
 
 namespace orrery {
-namespace {
+namespace service_folds_test {
 
 const std::map<std::string, std::string> kFolds = {
     {"llama-3-8b on h100-sxm", "execution:\n  launch: 7 us\n"},
@@ -50,5 +50,5 @@ TEST(ServiceFolds, CatalogsFoldsAreConstantsOfAtLeastThreeGroups) {
   }
 }
 
-}  // namespace
+}  // namespace service_folds_test
 }  // namespace orrery

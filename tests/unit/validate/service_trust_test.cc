@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace service_trust_test {
 
 MeasuredRow row(const char* engine, const char* model, const char* system, std::int64_t users) {
   MeasuredRow r;
@@ -34,5 +34,5 @@ TEST(ServiceTrust, ColdServersThatCompileInTheirFirstWaveAreNotFitted) {
   }
 }
 
-}  // namespace
+}  // namespace service_trust_test
 }  // namespace orrery

@@ -9,7 +9,7 @@
 #include "orrery/validate/energy/kernel_power_rows.h"
 
 namespace orrery {
-namespace {
+namespace steady_power_test {
 
 constexpr const char* kHeader =
     "system,framework,version,kernel_source,op,dtype,shape,data,duty,latency_us,power_w\n";
@@ -76,5 +76,5 @@ TEST_F(SteadyPower, WithoutTheFolderNothingIsRead) {
   EXPECT_TRUE(read_steady_power(root_ / "absent", Catalog(Bundle()), report_, awake_).empty());
 }
 
-}  // namespace
+}  // namespace steady_power_test
 }  // namespace orrery

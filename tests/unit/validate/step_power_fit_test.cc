@@ -6,7 +6,7 @@
 #include <cmath>
 
 namespace orrery {
-namespace {
+namespace step_power_fit_test {
 
 StepPowerConstants truth() {
   StepPowerConstants c;
@@ -77,5 +77,5 @@ TEST(StepPowerFit, TellsTheErrorOfRowsThatItHasNotSeen) {
   EXPECT_NEAR(fit_step_power(rows, 0.98).error, 1.25 * std::log(1.2), 0.03);
 }
 
-}  // namespace
+}  // namespace step_power_fit_test
 }  // namespace orrery

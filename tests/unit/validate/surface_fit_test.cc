@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace orrery {
-namespace {
+namespace surface_fit_test {
 
 // Products with m from 1 to 2^14 that read `factor(m)` times what the law says: 20 % of 1000 W
 // awake, and 0.1 + 0.5 * 0.5 of the other 800 W.
@@ -76,5 +76,5 @@ TEST(SurfaceFit, FewCallsMakeNoSurface) {
   EXPECT_TRUE(fit_power_surfaces(rows, law(), boards(), "test").files.empty());
 }
 
-}  // namespace
+}  // namespace surface_fit_test
 }  // namespace orrery

@@ -12,7 +12,7 @@
 #include "orrery/model/architecture/parameters.h"
 
 namespace orrery {
-namespace {
+namespace training_rows_test {
 
 using Fields = std::map<std::string, std::string>;
 
@@ -375,5 +375,5 @@ TEST(TrainingPrecision, FormatsOfTheTables) {
   EXPECT_THROW(training_precision("fp6", {}), InputError);
 }
 
-}  // namespace
+}  // namespace training_rows_test
 }  // namespace orrery

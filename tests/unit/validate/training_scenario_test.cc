@@ -11,7 +11,7 @@
 #include "orrery/training/iteration/stack_release_date.h"
 
 namespace orrery {
-namespace {
+namespace training_scenario_test {
 
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -81,5 +81,5 @@ TEST(TrainingScenarios, AreWordsWithTheReasonElsewhere) {
   EXPECT_THAT(scenarios.question(r), HasSubstr("a model that no config.json here is read as"));
 }
 
-}  // namespace
+}  // namespace training_scenario_test
 }  // namespace orrery

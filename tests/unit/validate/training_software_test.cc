@@ -7,7 +7,7 @@
 #include "orrery/validate/rows/training_rows.h"
 
 namespace orrery {
-namespace {
+namespace training_software_test {
 
 TEST(TrainingSoftware, RowsStateTheirTorchAndTheirAttention) {
   EXPECT_EQ(stated_torch("deepspeed 0.19.2, torch 2.13"), (TorchVersion{2, 13}));
@@ -26,5 +26,5 @@ TEST(TrainingSoftware, RowsStateTheirTorchAndTheirAttention) {
   EXPECT_EQ(attention_of(row, catalog.gpu("h100-sxm")), "flash3");
 }
 
-}  // namespace
+}  // namespace training_software_test
 }  // namespace orrery

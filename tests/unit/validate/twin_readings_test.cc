@@ -6,7 +6,7 @@
 #include <cmath>
 
 namespace orrery {
-namespace {
+namespace twin_readings_test {
 
 KernelPowerRow call(double milliseconds_of_call, double watts, double size) {
   KernelPowerRow r;
@@ -46,5 +46,5 @@ TEST(NearestReadings, WeighTheNearestAndLeaveOutWhatAFitMayNotSee) {
   EXPECT_EQ(NearestReadings(rows).of(rows.back()).value(), 0);
 }
 
-}  // namespace
+}  // namespace twin_readings_test
 }  // namespace orrery

@@ -5,7 +5,7 @@
 #include "orrery/base/error.h"
 
 namespace orrery {
-namespace {
+namespace by_memory_test {
 
 Bytes gib(double n) { return Bytes(n * 1024 * 1024 * 1024); }
 
@@ -28,5 +28,5 @@ TEST(ByMemory, RefusesOtherTexts) {
   }
 }
 
-}  // namespace
+}  // namespace by_memory_test
 }  // namespace orrery

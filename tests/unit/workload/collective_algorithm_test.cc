@@ -5,7 +5,7 @@
 #include <set>
 
 namespace orrery {
-namespace {
+namespace collective_algorithm_test {
 
 using enum AlgorithmModel;
 
@@ -54,5 +54,5 @@ TEST(CollectiveAlgorithm, AForcedChoiceAllowsWhatItLeavesOpen) {
                    .allows(CollectiveAlgorithm::kRing, CollectiveProtocol::kLl));
 }
 
-}  // namespace
+}  // namespace collective_algorithm_test
 }  // namespace orrery

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace engine_test {
 
 TEST(Engine, EveryProfileReadsWithItsFit) {
   const Bundle bundle;
@@ -147,5 +147,5 @@ TEST(Engine, OtherGpusHaveTheHostThatWasFitted) {
   }
 }
 
-}  // namespace
+}  // namespace engine_test
 }  // namespace orrery

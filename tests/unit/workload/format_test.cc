@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace format_test {
 
 TEST(Format, EveryNameReadsBackAsItself) {
   ASSERT_EQ(format_names().size(), 21u);
@@ -58,5 +58,5 @@ TEST(Format, WeightOnlyFormatsComputeIn16Bits) {
   EXPECT_TRUE(properties(Format::kInt8).quantises_activation);
 }
 
-}  // namespace
+}  // namespace format_test
 }  // namespace orrery

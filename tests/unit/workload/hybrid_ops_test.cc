@@ -9,7 +9,7 @@
 #include "tests/unit/workload/reading.h"
 
 namespace orrery {
-namespace {
+namespace hybrid_ops_test {
 
 using namespace reading;
 
@@ -284,5 +284,5 @@ TEST(HybridTraining, PartsWithoutABackwardPassAreRefusedByName) {
   EXPECT_EQ(message(of_mixer(a)), "test: training of attention to chosen blocks is not modelled");
 }
 
-}  // namespace
+}  // namespace hybrid_ops_test
 }  // namespace orrery

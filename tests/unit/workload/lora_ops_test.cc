@@ -8,7 +8,7 @@
 #include "tests/unit/workload/reading.h"
 
 namespace orrery {
-namespace {
+namespace lora_ops_test {
 
 using namespace reading;
 
@@ -62,5 +62,5 @@ TEST(LoraOps, ExpertsKeepTheirWeightsAndOtherMixersAreRefused) {
   EXPECT_THROW(adapter_size(load_model("deepseek-v3"), {8, 1, 1, 1}, {}, {16, true}), NoData);
 }
 
-}  // namespace
+}  // namespace lora_ops_test
 }  // namespace orrery

@@ -6,7 +6,7 @@
 #include "tests/unit/workload/reading.h"
 
 namespace orrery {
-namespace {
+namespace mixer_ops_test {
 
 using namespace reading;
 
@@ -207,5 +207,5 @@ TEST(LinearOps, Mamba2CopiesGroupsWhenThereAreFew) {
   EXPECT_EQ(count(p, "tp_all_reduce"), 56);
 }
 
-}  // namespace
+}  // namespace mixer_ops_test
 }  // namespace orrery

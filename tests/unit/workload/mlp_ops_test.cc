@@ -8,7 +8,7 @@
 #include "tests/unit/workload/reading.h"
 
 namespace orrery {
-namespace {
+namespace mlp_ops_test {
 
 using namespace reading;
 
@@ -163,5 +163,5 @@ TEST(MoeOps, ALoadBalancerMakesCopiesOfEqualLoad) {
   EXPECT_EQ(all(p, "moe_combine").at(0).move.value().imbalance, load);
 }
 
-}  // namespace
+}  // namespace mlp_ops_test
 }  // namespace orrery

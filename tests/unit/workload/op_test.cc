@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace op_test {
 
 TEST(Ops, GemmCountsMultiplyAddsTwiceAndReadsEveryOperandOnce) {
   Gemm g{128, 6144, 4096, 1, Format::kBf16, true};
@@ -132,5 +132,5 @@ TEST(Ops, AreDescribedForAPerson) {
   EXPECT_EQ(kind_name(LatentAttentionCore{}), "mla");
 }
 
-}  // namespace
+}  // namespace op_test
 }  // namespace orrery

@@ -8,7 +8,7 @@
 #include "tests/refusal.h"
 
 namespace orrery {
-namespace {
+namespace pipeline_split_test {
 
 // Megatron's flags, by the rules of get_num_layers_to_build.
 TEST(SplitRule, EmbeddingAndLossCountAsLayers) {
@@ -48,5 +48,5 @@ TEST(UnevenSplit, EndsHaveALayerLess) {
   EXPECT_EQ(uneven_split(70, 12), (std::vector<std::int64_t>{5, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 5}));
 }
 
-}  // namespace
+}  // namespace pipeline_split_test
 }  // namespace orrery

@@ -8,7 +8,7 @@
 #include "tests/refusal.h"
 
 namespace orrery {
-namespace {
+namespace plan_test {
 
 using ::testing::HasSubstr;
 
@@ -199,5 +199,5 @@ TEST(CheckPlan, DeepEpNeedsGroupsOfAttentionToMoveTokensBetween) {
   EXPECT_NO_THROW(check_plan(model, plan));
 }
 
-}  // namespace
+}  // namespace plan_test
 }  // namespace orrery

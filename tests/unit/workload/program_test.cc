@@ -11,7 +11,7 @@
 #include "tests/unit/workload/reading.h"
 
 namespace orrery {
-namespace {
+namespace program_test {
 
 using namespace reading;
 
@@ -234,5 +234,5 @@ TEST(Program, EveryBundledModelHasOne) {
   }
 }
 
-}  // namespace
+}  // namespace program_test
 }  // namespace orrery

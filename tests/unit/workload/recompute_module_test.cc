@@ -10,7 +10,7 @@
 #include "tests/refusal.h"
 
 namespace orrery {
-namespace {
+namespace recompute_module_test {
 
 using Module = RecomputeModule;
 
@@ -143,5 +143,5 @@ TEST(RecomputeModules, RefusesModulesThatAModelLacks) {
   EXPECT_THROW(check_job(llama, full), InputError);
 }
 
-}  // namespace
+}  // namespace recompute_module_test
 }  // namespace orrery

@@ -8,7 +8,7 @@
 #include "orrery/workload/ops/op.h"
 
 namespace orrery {
-namespace {
+namespace routing_test {
 
 // The model simulated: loads drawn once an experiment, every token picks top_k different experts
 // one after the other with the odds of their loads.
@@ -205,5 +205,5 @@ TEST(Routing, ABalancerNeverAddsImbalanceAndCopiesNeverDo) {
   }
 }
 
-}  // namespace
+}  // namespace routing_test
 }  // namespace orrery

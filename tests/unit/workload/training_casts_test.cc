@@ -5,7 +5,7 @@
 #include "orrery/workload/training/training_program.h"
 
 namespace orrery {
-namespace {
+namespace training_casts_test {
 
 constexpr double kTokens = 512, kHidden = 4096, kInner = 14336, kLayers = 32;
 
@@ -84,5 +84,5 @@ TEST(TrainingCasts, WhichProductsNeedTransposes) {
   EXPECT_TRUE(transposes_operands(p, 100));
 }
 
-}  // namespace
+}  // namespace training_casts_test
 }  // namespace orrery

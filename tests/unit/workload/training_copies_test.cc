@@ -6,7 +6,7 @@
 #include "orrery/workload/training/training_program.h"
 
 namespace orrery {
-namespace {
+namespace training_copies_test {
 
 double bytes_of(const Elementwise& e) { return (e.read + e.written).value(); }
 
@@ -61,5 +61,5 @@ TEST(TrainingCopies, TheGradientOfAnEmbeddingIsDense) {
   EXPECT_EQ(dense(), 0);
 }
 
-}  // namespace
+}  // namespace training_copies_test
 }  // namespace orrery

@@ -13,7 +13,7 @@
 #include "orrery/workload/training/training_program.h"
 
 namespace orrery {
-namespace {
+namespace training_job_test {
 
 Architecture model_of(const char* name) { return load_model(name, Bundle()); }
 
@@ -436,5 +436,5 @@ TEST(TrainingProgram, SequenceParallelMovesTheSameBytes) {
   EXPECT_NEAR(bytes_of(TrainingPass::kBackwardInput), forward, 1);
 }
 
-}  // namespace
+}  // namespace training_job_test
 }  // namespace orrery

@@ -4,7 +4,7 @@
 #include "orrery/workload/ops/op.h"
 
 namespace orrery {
-namespace {
+namespace training_op_test {
 
 TEST(Gradients, ProductsOfALinearLayer) {
   Gemm g;
@@ -92,5 +92,5 @@ TEST(SparseAttention, ReadsNoMoreThanItChooses) {
   EXPECT_DOUBLE_EQ((bytes(longer) - bytes(b)).value(), 128.0 * 100000);
 }
 
-}  // namespace
+}  // namespace training_op_test
 }  // namespace orrery

@@ -12,7 +12,7 @@
 #include "tests/refusal.h"
 
 namespace orrery {
-namespace {
+namespace training_stack_test {
 
 using ::testing::HasSubstr;
 
@@ -135,5 +135,5 @@ TEST(PipelineSchedules, ThePlanNamesItsSchedule) {
   EXPECT_EQ(schedule_name(p), "combined");
 }
 
-}  // namespace
+}  // namespace training_stack_test
 }  // namespace orrery

@@ -7,7 +7,7 @@
 #include "tests/unit/workload/reading.h"
 
 namespace orrery {
-namespace {
+namespace verify_test {
 
 using namespace reading;
 
@@ -98,5 +98,5 @@ TEST(DraftModel, MtpOnlyWhereTheModelHasIt) {
   EXPECT_THROW(mtp_head(load_model("llama-3-8b")), NoData);
 }
 
-}  // namespace
+}  // namespace verify_test
 }  // namespace orrery
