@@ -15,12 +15,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string underscored(std::string_view name) {
-  std::string out(name);
-  for (char& c : out) {
-    if (c == '-') c = '_';
-  }
-  return out;
+// Whether two names are the same key: '-' counts as '_'.
+bool same_key(std::string_view a, std::string_view b) {
+  const auto underscored = [](char c) { return c == '-' ? '_' : c; };
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [&](char x, char y) {
+           return underscored(x) == underscored(y);
+         });
 }
 
 // "[a, b]", or a single value standing for a list of one.
@@ -268,11 +268,11 @@ Field& Fields::custom(std::string name, Field::Type type, std::function<void(con
 
 const Field* Fields::find(std::string_view name) const {
   const std::size_t dot = name.find('.');
-  const std::string head = underscored(name.substr(0, dot));
+  const std::string_view head = name.substr(0, dot);
   for (const Field& f : fields_) {
-    bool match = underscored(f.name_) == head;
-    for (const std::string& a : f.aliases_) match |= underscored(a) == head;
-    for (const Field::Switch& s : f.switches_) match |= underscored(s.name) == head;
+    bool match = same_key(f.name_, head);
+    for (const std::string& a : f.aliases_) match |= same_key(a, head);
+    for (const Field::Switch& s : f.switches_) match |= same_key(s.name, head);
     if (!match) continue;
     if (dot == std::string_view::npos) return &f;
     return f.group_ ? f.group_->find(name.substr(dot + 1)) : nullptr;
@@ -344,7 +344,7 @@ void Fields::read_values(const Node& map) const {
     }
     seen.push_back(f);
     const auto is_key = [&key](const Field::Switch& s) {
-      return underscored(s.name) == underscored(key);
+      return same_key(s.name, key);
     };
     const auto by_switch = std::find_if(f->switches_.begin(), f->switches_.end(), is_key);
     if (by_switch == f->switches_.end()) {

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
 
 #include "orrery/scenario/answer/optimum.h"
+#include "orrery/scenario/document/scenario_form.h"
 #include "orrery/scenario/question/format_field.h"
 #include "orrery/scenario/question/sweep.h"
 #include "orrery/workload/ops/format.h"
@@ -322,33 +325,37 @@ ScenarioValues::ScenarioValues(const Scenario& s) : scenario(s) {
 }
 
 nlohmann::ordered_json to_json(const Scenario& scenario) {
-  ScenarioValues keys(scenario);
-  Fields fields;
-  declare_shared(fields, keys);
+  const LentForm form(scenario);
   const auto* plan = scenario.if_asked<PlanQuestion>();
   const TrainingQuestion* training = trained(scenario);
   const bool loaded =
       (plan != nullptr && !plan->training) || scenario.if_asked<ServiceQuestion>() != nullptr;
-  if (loaded) declare(fields, keys.service, keys.scenario.cost);
-  if (scenario.if_asked<CollectiveQuestion>()) declare_collective(fields, keys);
-  if (scenario.if_asked<KernelQuestion>()) declare_kernel(fields, keys);
-  if (training != nullptr) declare_training(fields, keys);
-  if (scenario.if_asked<ReplayQuestion>()) declare_replay(fields, keys);
-  if (plan != nullptr) declare_plan(fields, keys);
-  nlohmann::ordered_json all = fields.json();
+  std::set<std::string_view> absent = {"format", "include", "sweep"};
+  if (!loaded) absent.insert(service_groups().begin(), service_groups().end());
+  if (!scenario.if_asked<CollectiveQuestion>()) absent.insert("collective");
+  if (!scenario.if_asked<KernelQuestion>()) absent.insert("kernel");
+  if (training == nullptr) absent.insert({"training", "chance"});
+  if (!scenario.if_asked<ReplayQuestion>()) absent.insert("replay");
+  if (plan == nullptr) absent.insert("plan");
+  const std::vector<std::string>& only = keys_of(scenario.asked);
+  nlohmann::ordered_json all;
+  for (const Field& f : form.fields().all()) {
+    const bool of_kind = only.empty() || std::find(only.begin(), only.end(), f.name()) != only.end();
+    if (of_kind && !absent.contains(f.name())) all[f.name()] = f.json();
+  }
   if (plan != nullptr) keep_planned(*plan, all);
-  if (loaded) {
+  if (loaded && all.contains("workload")) {
     for (const std::string& key : steady_keys()) all["workload"].erase(key);
   }
   if (scenario.objective.empty()) all.erase("objective");
   if (!scenario.cost.asked()) all.erase("cost");
   if (!scenario.plant.asked()) all.erase("energy");
-  if (!scenario.hardware.power_limit) all["hardware"].erase("power_limit");
+  if (!scenario.hardware.power_limit && all.contains("hardware"))
+    all["hardware"].erase("power_limit");
   if (const auto* service = scenario.if_asked<ServiceQuestion>();
       service != nullptr && !service->cluster.power_limit)
     all["cluster"].erase("power_limit");
-  if (!scenario.hardware.clock) all["hardware"].erase("clock");
-  const std::vector<std::string>& only = keys_of(scenario.asked);
+  if (!scenario.hardware.clock && all.contains("hardware")) all["hardware"].erase("clock");
   if (only.empty()) return all;
   nlohmann::ordered_json out;
   for (const std::string& key : only) {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "orrery/scenario/document/scenario_keys.h"
+#include "orrery/scenario/document/scenario_form.h"
 #include "orrery/scenario/question/sweep.h"
 
 namespace orrery {
@@ -174,9 +174,7 @@ double combinations(const std::vector<SweptValues>& keys) {
 // GPUs vary slowest, other sizes in the order of their declaration.
 void order_sizes(std::vector<SweptValues>& sizes) {
   if (sizes.size() < 2) return;
-  ScenarioValues keys;
-  Fields fields;
-  declare(fields, keys);
+  const Fields& fields = declared_keys();
   std::vector<const Field*> order;
   for (const Field& group : fields.all()) {
     if (group.group() == nullptr) continue;
