@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <span>
 #include <utility>
 
@@ -162,7 +163,9 @@ std::optional<double> parse_quantity(Dimension dimension, std::string_view text)
   return number * *factor;
 }
 
-std::string exact_text(Dimension dimension, double value) {
+namespace {
+
+std::string new_exact_text(Dimension dimension, double value) {
   const std::string_view base = base_unit(dimension);
   std::string shortest = fmt::format("{} {}", value, base);
   const auto consider = [&](std::string_view prefix) {
@@ -180,6 +183,20 @@ std::string exact_text(Dimension dimension, double value) {
   for (const Prefix& p : kPrefixes)
     if (p.text != "K") consider(p.text);
   return shortest;
+}
+
+}  // namespace
+
+std::string exact_text(Dimension dimension, double value) {
+  // Finding a text tries a dozen units. Every answer repeats the same defaults and constants, so
+  // that each thread keeps the texts that it found.
+  constexpr std::size_t kMostKept = 4096;
+  thread_local std::map<std::pair<Dimension, double>, std::string> kept;
+  if (std::isnan(value)) return new_exact_text(dimension, value);  // has no place in an order
+  const auto at = kept.find({dimension, value});
+  if (at != kept.end() && std::signbit(at->first.second) == std::signbit(value)) return at->second;
+  if (kept.size() >= kMostKept) kept.clear();
+  return kept[{dimension, value}] = new_exact_text(dimension, value);
 }
 
 std::string to_text(Seconds t) {

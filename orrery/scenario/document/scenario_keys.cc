@@ -337,19 +337,20 @@ nlohmann::ordered_json to_json(const Scenario& scenario) {
   if (training == nullptr) absent.insert({"training", "chance"});
   if (!scenario.if_asked<ReplayQuestion>()) absent.insert("replay");
   if (plan == nullptr) absent.insert("plan");
+  if (scenario.objective.empty()) absent.insert("objective");
+  if (!scenario.cost.asked()) absent.insert("cost");
+  if (!scenario.plant.asked()) absent.insert("energy");
   const std::vector<std::string>& only = keys_of(scenario.asked);
   nlohmann::ordered_json all;
   for (const Field& f : form.fields().all()) {
-    const bool of_kind = only.empty() || std::find(only.begin(), only.end(), f.name()) != only.end();
+    const bool of_kind =
+        only.empty() || std::find(only.begin(), only.end(), f.name()) != only.end();
     if (of_kind && !absent.contains(f.name())) all[f.name()] = f.json();
   }
   if (plan != nullptr) keep_planned(*plan, all);
   if (loaded && all.contains("workload")) {
     for (const std::string& key : steady_keys()) all["workload"].erase(key);
   }
-  if (scenario.objective.empty()) all.erase("objective");
-  if (!scenario.cost.asked()) all.erase("cost");
-  if (!scenario.plant.asked()) all.erase("energy");
   if (!scenario.hardware.power_limit && all.contains("hardware"))
     all["hardware"].erase("power_limit");
   if (const auto* service = scenario.if_asked<ServiceQuestion>();

@@ -248,12 +248,26 @@ Deployment make_deployment(const Scenario& s, const Architecture& model, const G
   return d;
 }
 
+namespace {
+
+// The constants of an engine as a document. Declaring the keys takes longer than an estimate, so
+// that each thread does it once.
+nlohmann::ordered_json constants_of(const EngineProfile& engine) {
+  struct Form {
+    Form() { declare(fields, profile); }
+    EngineProfile profile;
+    Fields fields;
+  };
+  thread_local Form form;
+  form.profile = engine;
+  return form.fields.json();
+}
+
+}  // namespace
+
 nlohmann::ordered_json Deployment::resolved(const Scenario& scenario) const {
   nlohmann::ordered_json out = to_json(scenario);
-  EngineProfile profile = engine;
-  Fields engine_fields;
-  declare(engine_fields, profile);
-  out["engine"]["constants"] = engine_fields.json();
+  out["engine"]["constants"] = constants_of(engine);
   out["hardware"]["gpu"] = gpu.id;
   out["precision"] = {{"weights", std::string(properties(precision.weights).name)},
                       {"experts", std::string(properties(precision.experts).name)},
