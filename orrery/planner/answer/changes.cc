@@ -59,7 +59,8 @@ class Changes {
  private:
   bool by_rate() const { return plan_.objective == PlanObjective::kThroughput; }
   double gain(const Raced& r) const {
-    return by_rate() ? r.value / best_.value - 1 : 1 - r.value / best_.value;
+    const double ratio = ranked_by(plan_.objective, r) / ranked_by(plan_.objective, best_);
+    return by_rate() ? ratio - 1 : 1 - ratio;
   }
   bool improves(const std::optional<Raced>& r) const { return r && gain(*r) > kSame; }
 
@@ -86,7 +87,7 @@ class Changes {
     return q;
   }
   std::optional<double> figure(SloLimit limit, const Raced& r) {
-    return trials_.figure(limit, r.fleet.at_work(), r.rate);
+    return trials_.figure(limit, r.fleet.at_work(), r.rate, r.slowest);
   }
   std::string price(double gained, const char* of) const {
     if (std::abs(gained) < kSame) return "";
@@ -103,10 +104,19 @@ class Changes {
   }
 
   void flips(SloLimit limit, double ms) {
-    const std::optional<double> own = figure(limit, best_);
-    if (!own) return;
-    add(fmt::format("{} below {:.4g} ms", name_of(limit), *own),
-        best_of(with_limit(limit, *own * kBelow)));
+    // Below its figure at the slowest level at which it keeps the limit the plan has a smaller
+    // chance, with which it may still be the best.
+    Raced own = best_;
+    for (int flip = 0; flip < kMostFlips; ++flip) {
+      const std::optional<double> from = figure(limit, own);
+      if (!from) return;
+      std::optional<Raced> next = best_of(with_limit(limit, *from * kBelow));
+      if (!next || next->fleet.name() != own.fleet.name()) {
+        add(fmt::format("{} below {:.4g} ms", name_of(limit), *from), std::move(next));
+        break;
+      }
+      own = std::move(*next);
+    }
     // The best plan does not get worse where the limit is looser. From a limit at which it is
     // better, the first such limit is approached by asking just below it.
     std::optional<Raced> better = best_of(with_limit(limit, kLoosest * ms));
@@ -189,9 +199,10 @@ class Changes {
         add(type + " alone", std::move(r));
         continue;
       }
-      const auto gpus = static_cast<double>(r->fleet.gpus());
+      const double gpus = ranked_by(PlanObjective::kGpus, *r);
       out_.push_back({type + " alone", std::move(r), std::nullopt,
-                      fmt::format("better below {:.3g} USD for a GPU-hour", best_.value / gpus)});
+                      fmt::format("better below {:.3g} USD for a GPU-hour",
+                                  ranked_by(plan_.objective, best_) / gpus)});
     }
   }
 

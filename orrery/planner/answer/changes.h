@@ -5,15 +5,16 @@
 // what is said of it is as exact as the plan. What was simulated before is not simulated again:
 // limits, money and GPUs do not change what a fleet does under the load.
 //
-//   limit    tighter: the largest limit at which the plan misses, which is its own figure, and the
-//            best plan there; looser: the smallest limit at which a better plan exists (times 2 at
-//            most). Both are flip points. With objective throughput the rates at 10 % less and
-//            more.
+//   limit    tighter: the largest limit below which another plan is the best, and that plan; this
+//            is a figure of the plan at one of the levels at which it keeps the limit. Looser: the
+//            smallest limit at which a better plan exists (times 2 at most), which may be the same
+//            plan with a higher chance. Both are flip points. With objective throughput the rates
+//            at 10 % less and more.
 //   gpus     1, 2, 4 and 8 more GPUs than plan.gpus, as far as they are a limit; a stock without
 //            end
 //   budget   10 % more
 //   gpu      each other type of GPU alone; with objective cost the price at which it is as good:
-//            that of the plan divided by the GPUs that it needs
+//            what the plan is ranked by (ranked_by()) divided by the same of its GPUs
 //   usual    the smallest engine that holds the model, and one over a node, of the plan's GPU, with
 //            as many GPUs and as much money as they need
 //
@@ -32,7 +33,8 @@ namespace orrery {
 struct Change {
   std::string what;           // "tpot below 37 ms"
   std::optional<Raced> best;  // none: nothing keeps the limits then
-  // Share by which the best plan is better then; less than 0: worse. None: it depends on a price.
+  // Share by which the best plan is ranked better then (ranked_by()); less than 0: worse. None: it
+  // depends on a price.
   std::optional<double> gain;
   std::string price;         // what a unit of the change brings, or a price; may be empty
   std::string text() const;  // a sentence without its full stop

@@ -10,14 +10,16 @@ namespace {
 
 constexpr double kHoursOfDay = 24;
 
-// The fewest of at most `most` engines that keep the limits at a rate.
-std::int64_t least_at(FleetPlan fleet, double rate, std::int64_t most, Trials& trials) {
+// The fewest of at most `most` engines that keep the limits at a rate, with steps at a level.
+std::int64_t least_at(FleetPlan fleet, double rate, std::int64_t most, int level, Trials& trials) {
   if (rate <= 0) return 0;
   std::int64_t low = 1;
   while (low < most) {
     const std::int64_t middle = low + (most - low) / 2;
     fleet.engines = middle;
-    if (trials.meets(fleet, rate)) {
+    const bool meets = level == Trials::kAtConfidence ? trials.meets(fleet, rate)
+                                                      : trials.meets_at(fleet, rate, level);
+    if (meets) {
       most = middle;
     } else {
       low = middle + 1;
@@ -59,13 +61,13 @@ DaySchedule day_schedule(std::vector<std::int64_t> engines, std::int64_t gpus_of
   return out;
 }
 
-DaySchedule plan_day(const PlanChoice& plan, const FleetPlan& fleet, Trials& trials) {
+DaySchedule plan_day(const PlanChoice& plan, const FleetPlan& fleet, int level, Trials& trials) {
   const FleetPlan working = fleet.at_work();
   std::map<double, std::int64_t> least;  // by the rate
   for (const double rate : plan.day) least[rate];
   std::int64_t most = working.engines;
   for (auto at = least.rbegin(); at != least.rend(); ++at)
-    most = at->second = least_at(working, at->first, most, trials);
+    most = at->second = least_at(working, at->first, most, level, trials);
   std::vector<std::int64_t> engines;
   for (const double rate : plan.day) {
     const std::int64_t n = least[rate];

@@ -1,7 +1,7 @@
 // The engines of a plan over a day whose load rises and falls.
 //
-// For each part of the day the plan has the fewest engines that keep the limits at its rate, as
-// simulated for that rate. An engine of one number is needed in some parts and not in others: the
+// For each part of the day the plan has the fewest engines that keep the limits at its rate with
+// the chance of the plan, as simulated for that rate. An engine of one number is needed in some parts and not in others: the
 // first engine perhaps always, the last one at the peak alone. Over a gap of length g in which it
 // is not needed it is kept if g <= startup, else stopped and started again, which takes GPU hours
 // for `startup`. Since the engines of the numbers do not depend on each other, the sum of these
@@ -30,7 +30,8 @@ DaySchedule day_schedule(std::vector<std::int64_t> engines, std::int64_t gpus_of
                          Seconds startup);
 
 // The fewest engines of a plan at the rate of each part of plan.day. REQUIRES an aggregated plan
-// that keeps the limits at the highest of these rates.
-DaySchedule plan_day(const PlanChoice& plan, const FleetPlan& fleet, Trials& trials);
+// that keeps the limits at the highest of these rates. `level`: the slowest at which it keeps them
+// there (Raced::slowest).
+DaySchedule plan_day(const PlanChoice& plan, const FleetPlan& fleet, int level, Trials& trials);
 
 }  // namespace orrery

@@ -67,15 +67,21 @@ Scenario asked(Scenario s) {
 // How a plan compares with the best one.
 std::string compared(PlanObjective objective, const Proof& best, const Proof& other) {
   constexpr const char* kWhat[] = {"USD an hour", "GPUs", "J a request", "requests/s"};
-  return fmt::format("{:+.1f} % {} beside the best plan",
-                     100 * (other.raced.value / best.raced.value - 1),
-                     kWhat[static_cast<std::size_t>(objective)]);
+  const auto more = [](double a, double b) { return 100 * (b / a - 1); };
+  std::string out =
+      fmt::format("{:+.1f} % {} beside the best plan", more(best.raced.value, other.raced.value),
+                  kWhat[static_cast<std::size_t>(objective)]);
+  if (best.chance != other.chance)
+    out += fmt::format("; {:+.1f} % {} the chance",
+                       more(ranked_by(best, objective), ranked_by(other, objective)),
+                       objective == PlanObjective::kThroughput ? "times" : "over");
+  return out;
 }
 
 // The engines of a plan over plan.day.
-std::string day_note(const PlanChoice& plan, const FleetPlan& fleet, Trials& trials) {
-  if (fleet.decode) return "plan.day: schedules are of aggregated plans alone";
-  const DaySchedule day = plan_day(plan, fleet, trials);
+std::string day_note(const PlanChoice& plan, const Raced& raced, Trials& trials) {
+  if (raced.fleet.decode) return "plan.day: schedules are of aggregated plans alone";
+  const DaySchedule day = plan_day(plan, raced.fleet, raced.slowest, trials);
   std::string engines;
   for (const std::int64_t n : day.engines) engines += fmt::format(" {}", n);
   return fmt::format(
@@ -85,28 +91,36 @@ std::string day_note(const PlanChoice& plan, const FleetPlan& fleet, Trials& tri
       engines, day.gpu_hours, day.starts, day.perfect, day.peak);
 }
 
-// Adds what is said of a whole search: the plans over a day, robust plans, and what would change
-// the plan. Stopped: the watcher ends the search.
+void add_days(const PlanChoice& plan, const std::vector<Proof>& proved, Trials& trials,
+              Answer& answer) {
+  for (std::size_t i = 0; i < proved.size() && !plan.day.empty(); ++i) {
+    std::vector<std::string>& told = answer.points[i].notes;
+    told.insert(told.begin() + 1, day_note(plan, proved[i].raced, trials));
+  }
+}
+
+// Adds what is said of a whole search: robust plans, and what would change the plan that the race
+// ranked first. Stopped: the watcher ends the search.
 void explain(Runner& runner, const Scenario& question, const PlannedLoad& load,
              const FirstStage& first, const RaceResult& raced, Trials& trials, Plans& out) {
   const PlanChoice& plan = question.as<PlanQuestion>().choice;
-  std::vector<Point>& points = out.answer.points;
-  for (std::size_t i = 0; i < points.size() && !plan.day.empty(); ++i)
-    points[i].notes.insert(points[i].notes.begin() + 1, day_note(plan, out.fleets[i], trials));
-  std::vector<std::string>& told = points.front().notes;
+  std::vector<std::string>& told = out.answer.points.front().notes;
   if (!plan.robust.empty())
     for (const RobustPlan& r : robust_plans(runner, question, raced.best, trials.desk()))
       told.push_back("robust: " + r.text());
   if (!plan.explain) return;
-  out.changes = find_changes(question, load, first, raced.best.front(), trials, runner);
+  const Raced& base = raced.best.front();
+  if (base.fleet.engine.name() != out.fleets.front().engine.name())
+    told.push_back(fmt::format("changes are those of {}, which only the proof ranked lower",
+                               base.fleet.name()));
+  out.changes = find_changes(question, load, first, base, trials, runner);
   for (const Change& c : out.changes) told.push_back(c.text());
 }
 
-// The highest value first where more is better.
+// The highest expected score first, by the chances that were proved.
 void order(std::vector<Proof>& plans, PlanObjective objective) {
-  const double sign = objective == PlanObjective::kThroughput ? -1 : 1;
-  std::stable_sort(plans.begin(), plans.end(), [sign](const Proof& a, const Proof& b) {
-    return sign * a.raced.value < sign * b.raced.value;
+  std::stable_sort(plans.begin(), plans.end(), [objective](const Proof& a, const Proof& b) {
+    return ranked_by(a, objective) < ranked_by(b, objective);
   });
 }
 
@@ -170,6 +184,7 @@ Plans find_plans(Runner& runner, const Scenario& scenario, Desk& desk) {
   answer.complete = !desk.stopped();
   if (*answer.complete) {
     try {
+      add_days(q.choice, plans, trials, answer);
       explain(runner, question, load, first, raced, trials, out);
     } catch (const Stopped&) {
       answer.complete = false;

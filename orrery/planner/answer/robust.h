@@ -4,8 +4,8 @@
 // combination of less, as asked and more is a case, in which all options are searched again. The
 // candidates are the plans that are shown and the best plan of each case, each free to have as many
 // engines as a case needs: that is what can be changed later, GPU, engine, format and layout are
-// not. The regret of a candidate in a case is what its cheapest fleet takes over the best one
-// there; the robust plan has the smallest largest regret (minimax).
+// not. The regret of a candidate in a case is how much its best fleet is ranked below the best one
+// there (ranked_by()); the robust plan has the smallest largest regret (minimax).
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ namespace orrery {
 
 struct RobustPlan {
   FleetPlan fleet;         // its largest over the cases
-  double regret = 0;       // its largest, as a share of the best plan's value
+  double regret = 0;       // its largest, as a share of what the best plan is ranked by
   std::string worst;       // the case of that regret
   std::size_t missed = 0;  // cases whose limits it cannot keep
   std::string text() const;

@@ -1,7 +1,6 @@
 #include "orrery/planner/verify/proof.h"
 
 #include "orrery/base/error.h"
-#include "orrery/base/estimate.h"
 
 namespace orrery {
 namespace {
@@ -69,13 +68,16 @@ double headroom_of(const FleetPlan& fleet, double rate, Trials& trials) {
   return meets;
 }
 
+double ranked_by(const Proof& proof, PlanObjective objective) {
+  return ranked_by(objective, proof.raced.value, proof.chance);
+}
+
 std::int64_t first_seed(const PlanQuestion& asked) { return asked.service.seed + kOtherSeed; }
 
 bool keeps_at(const Scenario& question, const FleetPlan& fleet, double rate, int level,
               Trials& trials) {
   const std::int64_t seed = first_seed(question.as<PlanQuestion>()) + 1 + level;
-  const double sigmas = normal_quantile((static_cast<double>(level) + 0.5) / kLevels);
-  return Trials::kept(trials.again(fleet, rate, seed, sigmas, false));
+  return Trials::kept(trials.again(fleet, rate, seed, Trials::deviations_at(level), false));
 }
 
 std::vector<Proof> prove_all(const Scenario& question, const std::vector<Raced>& raced,
@@ -120,7 +122,7 @@ std::vector<Proof> prove_all(const Scenario& question, const std::vector<Raced>&
   if (!desk.stopped() || !out.empty() || plans.empty()) return out;
   Proof& best = plans.front();
   prove_part(question, kFigures, best, trials);
-  best.brief = true;
+  best.brief = true, best.chance = best.raced.chance();
   return {best};
 }
 

@@ -19,17 +19,18 @@
 
 namespace orrery {
 
-inline constexpr int kLevels = 10;
-
 struct Proof {
   Raced raced;             // with the engines, the rate and the value that were proved
   Point point;             // of the simulated service, with its spare engines
   bool brief = false;      // chance and headroom are not known: the search was stopped
   bool kept = false;       // false: the limits were missed with as many more engines as are tried
-  double chance = 0;       // 0 to 1
+  double chance = 0;       // 0 to 1; that of the race where the proof is brief
   double headroom = 0;     // percent; of a load with a rate
   std::int64_t added = 0;  // engines that the race had not found necessary
 };
+
+// The figure by which plans are ranked, with the chance that was proved: less is better.
+double ranked_by(const Proof& proof, PlanObjective objective);
 
 // The first seed of a proof, which no race has.
 std::int64_t first_seed(const PlanQuestion& asked);

@@ -9,6 +9,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/planner/search/spares.h"
+#include "orrery/scenario/answer/prospect.h"
 
 namespace orrery {
 namespace {
@@ -17,6 +18,9 @@ constexpr double kNone = std::numeric_limits<double>::infinity();
 constexpr double kRateStep = 1.01;   // ratio of the rates that are tried
 constexpr double kLeastRate = 0.01;  // of the likely one, below which an option is given up
 constexpr std::int64_t kGiveUp = 8;  // times the likely number of engines
+// Engines over the fewest that keep the limits, beyond which none take less energy for their
+// chance: that of the fewest is at least one half.
+constexpr std::int64_t kMostSpacious = 2;
 constexpr const char* kBound = "cannot be better than the plans shown, by its bound";
 constexpr const char* kWorse = "is worse than the plans shown";
 constexpr const char* kMisses = "misses the limits";
@@ -39,6 +43,7 @@ class Race {
   Race(const Scenario& question, const PlannedLoad& load, const FirstStage& first,
        FleetJudge& trials)
       : plan_(question.as<PlanQuestion>().choice), load_(load), trials_(trials) {
+    while (known_ < kLevels && (known_ + 0.5) / kLevels < plan_.confidence / 100) ++known_;
     for (const std::string& mode : plan_.modes) mode == "aggregated" ? alone(first) : pairs(first);
     std::stable_sort(entrants_.begin(), entrants_.end(),
                      [](const Entrant& a, const Entrant& b) { return a.promise < b.promise; });
@@ -87,7 +92,7 @@ class Race {
     if (given_) return *given_;
     return full() ? score(result_.best.back()) : kNone;
   }
-  double score(const Raced& r) const { return throughput() ? -r.value : r.value; }
+  double score(const Raced& r) const { return ranked_by(plan_.objective, r); }
 
   double spare_value(const RatedOption& o, std::int64_t engines) const {
     return o.value(plan_.objective,
@@ -129,8 +134,31 @@ class Race {
 
   std::int64_t most(const RatedOption& o) const { return most_engines(plan_, o, 0, 0); }
 
+  // Whether a fleet keeps the limits at the first `levels` levels.
+  bool keeps(const FleetPlan& f, double rate, int levels) {
+    return levels <= known_ ? trials_.meets(f, rate) : trials_.meets_at(f, rate, levels - 1);
+  }
+
+  // The levels at which a fleet keeps the limits, if they are at least `wanted`; 0: they are fewer.
+  int levels_of(const FleetPlan& f, double rate, int wanted) {
+    if (!keeps(f, rate, wanted)) return 0;
+    int kept = wanted, missed = kLevels + 1;
+    for (int at = kLevels; missed - kept > 1; at = kept + (missed - kept) / 2)
+      (keeps(f, rate, at) ? kept : missed) = at;
+    return kept;
+  }
+
+  // The fewest levels at which a fleet of this value must keep the limits to be ranked before
+  // `than`; more than kLevels: it cannot be.
+  int wanted(double value, double than) const {
+    int levels = known_;
+    while (levels <= kLevels && per_chance(value, static_cast<double>(levels) / kLevels) >= than)
+      ++levels;
+    return levels;
+  }
+
   // Enters a fleet that keeps the limits. Returns why it is left out; null: it is not.
-  const char* enter(FleetPlan fleet, double value, double rate) {
+  const char* enter(FleetPlan fleet, double value, double rate, int levels) {
     if (given_) return nullptr;
     fleet.spare = spares(plan_, fleet.engine, fleet.engines);
     fleet.engines += fleet.spare;
@@ -138,7 +166,8 @@ class Race {
       fleet.decode_spare = spares(plan_, *fleet.decode, fleet.decode_engines);
       fleet.decode_engines += fleet.decode_spare;
     }
-    const Raced raced{std::move(fleet), value, rate};
+    const int slowest = levels <= known_ ? Trials::kAtConfidence : levels - 1;
+    const Raced raced{std::move(fleet), value, rate, levels, slowest};
     if (full() && score(raced) >= threshold()) return kWorse;
     const auto at =
         std::upper_bound(result_.best.begin(), result_.best.end(), raced,
@@ -156,7 +185,25 @@ class Race {
            (e.decode ? spare_value(*e.decode, f.decode_engines) : 0);
   }
 
-  // The fewest engines of an option that keep the limits at the load's rate.
+  // The best fleet of an option so far, and the score that another must be better than.
+  struct Best {
+    explicit Best(double score) : than(score) {}
+
+    double than;
+    std::optional<FleetPlan> fleet;
+    double value = 0;
+    int levels = 0;
+
+    // Takes a fleet, if it keeps the limits at some of the levels at which it has to.
+    void take(const FleetPlan& f, double of_fleet, int kept) {
+      if (kept == 0) return;
+      fleet = f, value = of_fleet, levels = kept;
+      than = per_chance(value, static_cast<double>(levels) / kLevels);
+    }
+  };
+
+  // The number of engines of an option that is ranked first of those that keep the limits at the
+  // load's rate.
   const char* least(const Entrant& e) {
     const std::int64_t low = at_least(load_.rate, e.engine->bound.most());
     const std::int64_t there = most(*e.engine);
@@ -176,11 +223,20 @@ class Race {
       const std::int64_t middle = misses + (high - misses) / 2;
       (meets(middle) ? high : misses) = middle;
     }
-    const FleetPlan best = fleet(e, high, 0);
-    return enter(best, value_of(e, best), load_.rate);
+    // More of them keep the limits at more levels, and are dearer.
+    const std::int64_t last = energy() ? std::min(there, kMostSpacious * high) : there;
+    Best best(pruned() ? threshold() : kNone);
+    for (std::int64_t n = high; n <= last; ++n) {
+      const FleetPlan f = fleet(e, n, 0);
+      const double value = value_of(e, f);
+      const int least = wanted(value, best.than);
+      if (least > kLevels) break;
+      best.take(f, value, levels_of(f, load_.rate, least));
+    }
+    return best.fleet ? enter(*best.fleet, best.value, load_.rate, best.levels) : kWorse;
   }
 
-  // The pools of least value that keep the limits at the load's rate.
+  // The pools that are ranked first of those that keep the limits at the load's rate.
   const char* least_pools(const Entrant& e) {
     struct Pools {
       std::int64_t x, y;
@@ -205,20 +261,40 @@ class Race {
     std::sort(tried.begin(), tried.end(), [](const Pools& a, const Pools& b) {
       return std::pair(a.value, a.x) < std::pair(b.value, b.x);
     });
-    std::vector<Pools> missed;
+    struct Missed {
+      Pools pools;
+      int levels;  // it keeps the limits at fewer
+    };
+    std::vector<Missed> missed;
+    Best best(pruned() ? threshold() : kNone);
     for (const Pools& p : tried) {
-      const bool hopeless = std::any_of(missed.begin(), missed.end(),
-                                        [&p](const Pools& m) { return p.x <= m.x && p.y <= m.y; });
-      if (hopeless) continue;
       const FleetPlan f = fleet(e, p.x, p.y);
-      if (trials_.meets(f, load_.rate)) return enter(f, value_of(e, f), load_.rate);
-      missed.push_back(p);
+      // The energy is known where the pools keep the limits.
+      const int least = energy() ? known_ : wanted(p.value, best.than);
+      if (least > kLevels) break;
+      const bool hopeless = std::any_of(missed.begin(), missed.end(), [&](const Missed& m) {
+        return p.x <= m.pools.x && p.y <= m.pools.y && m.levels <= least;
+      });
+      if (hopeless) continue;
+      const int levels = levels_of(f, load_.rate, least);
+      if (levels == 0) {
+        missed.push_back({p, least});
+      } else if (!energy()) {
+        best.take(f, p.value, levels);
+      } else if (const double value = value_of(e, f);
+                 wanted(value, best.fleet ? best.than : kNone) <= levels) {
+        best.take(f, value, levels);
+        if (levels == kLevels) break;
+      }
     }
+    if (best.fleet) return enter(*best.fleet, best.value, load_.rate, best.levels);
     return tried.empty() ? kTooMany : kMisses;
   }
 
-  // The highest rate of the rates low kRateStep^k that the fleet serves, above `better`.
-  std::optional<double> rate_of(const FleetPlan& f, double likely, double bound, double better) {
+  // The highest rate of the rates likely kRateStep^k that the fleet serves at the first `levels`
+  // levels, above `better`.
+  std::optional<double> rate_of(const FleetPlan& f, double likely, double bound, double better,
+                                int levels) {
     const double log_step = std::log(kRateStep);
     const auto rate = [&](std::int64_t k) { return likely * std::pow(kRateStep, k); };
     const auto steps = [&](double r) {
@@ -231,7 +307,7 @@ class Race {
     if (k > top) return std::nullopt;
     const bool least = better > 0;  // a miss there is enough
     for (std::int64_t step = 8;; step *= 2) {
-      if (trials_.meets(f, rate(k))) {
+      if (keeps(f, rate(k), levels)) {
         meets = k;
         if (misses <= top || k == top) break;
         k = std::min(top, k + step);
@@ -244,7 +320,7 @@ class Race {
     }
     while (meets >= floor && misses - meets > 1) {
       const std::int64_t middle = meets + (misses - meets) / 2;
-      (trials_.meets(f, rate(middle)) ? meets : misses) = middle;
+      (keeps(f, rate(middle), levels) ? meets : misses) = middle;
     }
     if (meets < floor) return std::nullopt;
     return rate(meets);
@@ -284,20 +360,27 @@ class Race {
     double likely, bound;  // rates
   };
 
-  // Enters the fleet with the highest rate.
+  // Enters the fleet with the highest rate times the chance to serve it. At each chance the highest
+  // rate is sought that is served with it, the safest one first: it leaves the others least to find.
   const char* highest_of(const std::vector<Candidate>& fleets) {
     const double shown = full() && pruned() ? -threshold() : 0;  // at most this is no better
     const char* left = fleets.empty() ? kTooMany : kBound;
     const Candidate* best = nullptr;
-    double highest = shown;
+    double highest = shown, best_rate = 0;
+    int best_levels = 0;
     for (const Candidate& c : fleets) {
-      if (pruned() && c.bound <= highest) continue;
-      const auto rate =
-          rate_of(c.fleet, std::min(c.likely, c.bound), c.bound, pruned() ? highest : 0);
-      left = shown > 0 ? kWorse : kMisses;
-      if (rate && *rate > highest) best = &c, highest = *rate;
+      for (int levels = kLevels; levels >= known_; --levels) {
+        const double chance = static_cast<double>(levels) / kLevels;
+        if (pruned() && c.bound * chance <= highest) break;
+        const double than = std::max(best == &c ? highest : 0, pruned() ? highest : 0);
+        const auto rate =
+            rate_of(c.fleet, std::min(c.likely, c.bound), c.bound, than / chance, levels);
+        left = shown > 0 ? kWorse : kMisses;
+        if (!rate || *rate * chance <= highest) continue;
+        best = &c, highest = *rate * chance, best_rate = *rate, best_levels = levels;
+      }
     }
-    return best ? enter(best->fleet, highest, highest) : left;
+    return best ? enter(best->fleet, best_rate, best_rate, best_levels) : left;
   }
 
   const PlanChoice& plan_;
@@ -306,9 +389,15 @@ class Race {
   std::vector<Entrant> entrants_;
   RaceResult result_;
   std::optional<double> given_;  // of ahead()
+  int known_ = 0;                // levels at which the limits hold if they do at plan.confidence
 };
 
 }  // namespace
+
+double ranked_by(PlanObjective objective, double value, double chance) {
+  if (objective == PlanObjective::kThroughput) return -Prospect{value, chance}.expected();
+  return per_chance(value, chance);
+}
 
 RaceResult race(const Scenario& question, const PlannedLoad& load, const FirstStage& first,
                 Trials& trials) {

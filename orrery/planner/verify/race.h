@@ -1,15 +1,24 @@
 // The second stage of the planner: fleets race on the real load.
 //
-// Options are taken in the order of what they promise. An option is left out without a simulation
-// if even at its bound (engine_bound.h) its fleet is no better than the worst of the plans that are
-// shown; every other option is simulated until its best fleet is known. Since a bound is never
-// below what a simulation gives, the plans are those that simulating everything would give
-// (PlanChoice::exhaustive, tests/unit/planner/race_law_test.cc). It is taken that more engines keep
-// the limits where fewer do, and that a lower rate keeps them where a higher one does.
+// Fleets are ranked by their expected score, P(all limits hold) x score (scenario/answer/prospect.h
+// says why). P is the share of the levels of the error of step times at which the fleet keeps the
+// limits (fleet_judge.h), all with the same requests; the score is the rate for throughput, and the
+// reciprocal of the money, the GPUs or the energy for the other objectives. A fleet that misses the
+// limits at PlanChoice::confidence, which is the median or above it, is no plan.
 //
-//   cost, gpus   the fewest engines of each option that keep the limits at the rate of the load
-//   energy       the same, judged by the simulated energy of a request; nothing bounds it before
-//   throughput   as many engines as the GPUs or the budget allow, and the highest rate, to 1 %
+//   cost, gpus   the number of engines of each option that has the least value / P at the rate of
+//                the load: the fewest that keep the limits, or more of them
+//   energy       the same, by the simulated energy of a request; nothing bounds it before
+//   throughput   as many engines as the GPUs or the budget allow, and the rate, to 1 %, with the
+//                highest rate x P
+//
+// Options are taken in the order of what they promise. An option is left out without a simulation
+// if even at its bound (engine_bound.h), and with P = 1, its fleet is no better than the worst of
+// the plans that are shown; every other option is simulated until its best fleet is known. Since a
+// bound is never below what a simulation gives, the plans are those that simulating everything
+// would give (PlanChoice::exhaustive, tests/unit/planner/race_law_test.cc). It is taken that more
+// engines keep the limits where fewer do, that a lower rate keeps them where a higher one does, and
+// that faster steps keep them where slower ones do.
 //
 // Disaggregated fleets are pairs of options of one GPU, engine and format. Their bounds are the
 // prefill of one and the decode of the other; all pairs of numbers of engines below the threshold
@@ -31,10 +40,21 @@ namespace orrery {
 
 // A fleet that keeps the limits in the race.
 struct Raced {
-  FleetPlan fleet;   // with its spare engines
-  double value = 0;  // USD an hour, GPUs, J a request, or requests/s
-  double rate = 0;   // requests/s that it serves
+  FleetPlan fleet;       // with its spare engines
+  double value = 0;      // USD an hour, GPUs, J a request, or requests/s
+  double rate = 0;       // requests/s that it serves
+  int levels = kLevels;  // at which it keeps the limits
+  double chance() const { return static_cast<double>(levels) / kLevels; }
+  // The slowest level at which it keeps the limits, as Trials::figure takes it.
+  int slowest = kLevels - 1;
 };
+
+// The figure by which fleets are ranked: the value over the chance, of throughput the negative
+// value times the chance. Less is better.
+double ranked_by(PlanObjective objective, double value, double chance);
+inline double ranked_by(PlanObjective objective, const Raced& r) {
+  return ranked_by(objective, r.value, r.chance());
+}
 
 struct RaceResult {
   std::vector<Raced> best;                   // best first, at most PlanChoice::top

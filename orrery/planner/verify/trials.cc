@@ -65,6 +65,10 @@ double Trials::deviations() const {
   return normal_quantile(question_.as<PlanQuestion>().choice.confidence / 100);
 }
 
+double Trials::deviations_at(int level) {
+  return normal_quantile((static_cast<double>(level) + 0.5) / kLevels);
+}
+
 bool Trials::kept(const Point& p) {
   return p.feasibility.fits && p.meets_slo.value_or(true) && !grows(p);
 }
@@ -87,27 +91,21 @@ void Trials::learn(const Trials& other) {
   }
 }
 
-std::optional<double> Trials::figure(SloLimit limit, const FleetPlan& fleet, double rate) {
-  const Tried& t = tried(fleet, rate);
+std::optional<double> Trials::figure(SloLimit limit, const FleetPlan& fleet, double rate,
+                                     int level) {
+  const Tried& t = tried(fleet, rate, level);
   return t.sound ? t.figures.of(limit) : std::nullopt;
 }
 
-std::vector<FleetPlan> Trials::simulated(double rate) const {
-  std::vector<FleetPlan> out;
-  for (const auto& [key, tried] : known_)
-    if (key.second == rate) out.push_back(tried.fleet);
-  return out;
-}
-
-const Trials::Tried& Trials::tried(const FleetPlan& fleet, double rate) {
-  const auto key = std::pair(fleet.name(), rate);
+const Trials::Tried& Trials::tried(const FleetPlan& fleet, double rate, int level) {
+  const auto key = std::tuple(fleet.name(), rate, level);
   if (const auto it = known_.find(key); it != known_.end()) return it->second;
   const Scenario s = at(fleet, rate);
   const std::int64_t seed = s.as<ServiceQuestion>().seed;
   Tried& out = known_[key];
-  out.fleet = fleet;
   try {
-    const Point p = again(fleet, rate, seed, deviations(), false);
+    const double steps = level == kAtConfidence ? deviations() : deviations_at(level);
+    const Point p = again(fleet, rate, seed, steps, false);
     out.met = kept(p);
     out.sound = p.feasibility.fits && !grows(p) && value(p, "rejected") == 0;
     out.energy = value(p, "energy_per_request");

@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "orrery/planner/bound/planned_load.h"
@@ -36,17 +37,23 @@ class Trials : public FleetJudge {
   // as far as its percentiles are among those of an answer.
   void learn(const Trials& other);
 
-  // Both remember what they were asked.
-  bool meets(const FleetPlan& fleet, double rate) override { return tried(fleet, rate).met; }
+  // All remember what they were asked.
+  bool meets(const FleetPlan& fleet, double rate) override {
+    return tried(fleet, rate, kAtConfidence).met;
+  }
+  bool meets_at(const FleetPlan& fleet, double rate, int level) override {
+    return tried(fleet, rate, level).met;
+  }
   double energy_per_request(const FleetPlan& fleet, double rate) override {
-    return tried(fleet, rate).energy;
+    return tried(fleet, rate, kAtConfidence).energy;
   }
 
-  // The figure of a limit in the same simulation, ms at the percentile of the question; none: the
-  // queues grow, a request is refused, or the answer has no such percentile.
-  std::optional<double> figure(SloLimit limit, const FleetPlan& fleet, double rate);
-  // The fleets that were simulated at `rate`.
-  std::vector<FleetPlan> simulated(double rate) const;
+  // The figure of a limit in the simulation at a level, or at PlanChoice::confidence, ms at the
+  // percentile of the question; none: the queues grow, a request is refused, or the answer has no
+  // such percentile.
+  static constexpr int kAtConfidence = -1;
+  std::optional<double> figure(SloLimit limit, const FleetPlan& fleet, double rate,
+                               int level = kAtConfidence);
 
   // The answer for the fleet with requests of another seed, every step at `deviations` standard
   // deviations. `intervals`: with further simulations for its intervals.
@@ -55,17 +62,18 @@ class Trials : public FleetJudge {
   static bool kept(const Point& point);
   // The standard deviations of PlanChoice::confidence, with which fleets are tried.
   double deviations() const;
+  // The standard deviations of a level.
+  static double deviations_at(int level);
 
   std::int64_t simulations() const { return simulations_; }
 
  private:
   struct Tried {
-    FleetPlan fleet;
     bool met = false, sound = false;  // sound: it serves all requests, and its queues do not grow
     double energy = 0;                // J a request
     SloFigures figures;
   };
-  const Tried& tried(const FleetPlan& fleet, double rate);
+  const Tried& tried(const FleetPlan& fleet, double rate, int level);
   // Requests of a trial at a rate: those of the question, but at least a minute's.
   std::int64_t requests_at(double rate) const;
   Scenario at(const FleetPlan& fleet, double rate) const;
@@ -76,7 +84,7 @@ class Trials : public FleetJudge {
   const PlannedLoad& load_;
   Desk& desk_;
   QuestionKeys keys_;
-  std::map<std::pair<std::string, double>, Tried> known_;  // by fleet and rate
+  std::map<std::tuple<std::string, double, int>, Tried> known_;  // by fleet, rate and level
   std::int64_t simulations_ = 0;
 };
 

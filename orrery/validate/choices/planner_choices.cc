@@ -121,8 +121,6 @@ class Validation {
     if (const auto choice = choose_layout(q.points, limit)) {
       add(by("serving", "layout"), row, *choice, choice->of_layout);
       add(by("serving", "point"), row, *choice, choice->of_point);
-      const auto expected = choose_layout(q.points, limit, ChoiceRule::kExpectation);
-      add(by("serving", "expected"), row, *expected, expected->of_layout);
     }
     const auto ours = choose_layout(q.shared, limit);
     const auto theirs = choose_layout(q.peer, limit);

@@ -17,13 +17,10 @@
 // 1 - score / best. Serving's score is output tokens/s per GPU, training's is iterations/s.
 //
 // Metrics of serving:
-//   layout      the layout whose point has the highest predicted score of those that are predicted
-//               to keep the limit. It scores what its best point brings that keeps the limit when
-//               measured; 0 if none does.
+//   layout      the layout of the chosen point (regret.h). It scores what its best point brings
+//               that keeps the limit when measured; 0 if none does.
 //   point       the same choice, which scores what the chosen point itself brings; 0 if it breaks
 //               the limit when measured
-//   expected    the layout of the highest expected score under the stated error of TPOT
-//               (ChoiceRule::kExpectation); it scores as `layout` does
 // A limit that no measured point keeps is no question.
 #pragma once
 

@@ -2,8 +2,10 @@
 //
 // A question has measured points (a layout at a number of users, or a training layout), each with a
 // score, of which more is better, and a figure that a limit bounds. Whoever predicts the points
-// chooses one of them. Its regret is 1 - its measured score / the best measured score within the
-// limit.
+// chooses one of them by the rule by which plans are ranked: the highest expected score of those
+// whose median prediction keeps the limit (scenario/answer/prospect.h). Where none does, it is the
+// point that is predicted to be nearest to the limit. The regret of a choice is 1 - its measured
+// score / the best measured score within the limit.
 #pragma once
 
 #include <cstddef>
@@ -28,17 +30,6 @@ struct LayoutPoint {
 
 inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
-// How the point is chosen.
-enum class ChoiceRule {
-  // The highest predicted score among the points whose prediction keeps the limit; where none does,
-  // the point that is predicted to be nearest to it.
-  kPrediction,
-  // The layout with the highest expected score. All points of a layout are off by one unknown
-  // factor with the stated deviation; the layout's score at a factor is that of its best point that
-  // keeps the limit, 0 where none does.
-  kExpectation,
-};
-
 struct LayoutChoice {
   std::string layout, best_layout;
   double best = 0;  // measured, within the limit
@@ -52,8 +43,7 @@ struct LayoutChoice {
 };
 
 // Nothing if no measured point keeps the limit, or none is predicted.
-std::optional<LayoutChoice> choose_layout(const std::vector<LayoutPoint>& points, double limit,
-                                          ChoiceRule rule = ChoiceRule::kPrediction);
+std::optional<LayoutChoice> choose_layout(const std::vector<LayoutPoint>& points, double limit);
 
 // Number of different layouts of the points.
 std::size_t layout_count(const std::vector<LayoutPoint>& points);

@@ -190,6 +190,7 @@ class Arithmetic : public FleetJudge {
     ++asked;
     return capacity(f.engine.name(), f.engines) >= rate * (1 - 1e-12);
   }
+  bool meets_at(const FleetPlan& f, double rate, int) override { return meets(f, rate); }
   double energy_per_request(const FleetPlan&, double) override { return 0; }
 };
 

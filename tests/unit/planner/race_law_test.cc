@@ -46,6 +46,7 @@ struct Capacity {
 class Arithmetic : public FleetJudge {
  public:
   double crowding = 0;  // 0: the factor is 1
+  double error = 0;     // deviation of the logarithm of all capacities
   std::map<std::string, Capacity> of;
 
   double capacity(const FleetPlan& f) const {
@@ -55,6 +56,11 @@ class Arithmetic : public FleetJudge {
                     together(f.decode_engines, of.at(f.decode->name()).decode));
   }
   bool meets(const FleetPlan& f, double rate) override { return capacity(f) >= rate; }
+  bool meets_at(const FleetPlan& f, double rate, int level) override {
+    return capacity(f) * at(level) >= rate;
+  }
+  // The capacity at a level over the median one.
+  double at(int level) const { return std::exp(-error * Trials::deviations_at(level)); }
   double energy_per_request(const FleetPlan& f, double) override {
     return of.at(f.engine.name()).joules + (f.decode ? of.at(f.decode->name()).joules : 0);
   }
@@ -109,6 +115,7 @@ Space random_space(Random& random) {
   if (below(random, 4) == 0) s.choice.budget = 730 * between(random, 5, 60);
   s.load.rate = between(random, 0.5, 12);
   s.judge.crowding = pick(random, std::vector{0.0, 0.2, 0.4});
+  s.judge.error = pick(random, std::vector{0.0, 0.05, 0.2, 0.5});
   for (const char* gpu : {"a", "b"}) {
     const std::int64_t stock = pick<std::int64_t>(random, {0, 0, 6, 12});
     const double price = pick(random, std::vector{1.0, 2.0, 2.5});
@@ -134,35 +141,44 @@ Space random_space(Random& random) {
 std::vector<std::string> told(const RaceResult& result) {
   std::vector<std::string> out;
   for (const Raced& r : result.best)
-    out.push_back(fmt::format("{}: {} at {}", r.fleet.name(), r.value, r.rate));
+    out.push_back(fmt::format("{}: {} at {}, {}", r.fleet.name(), r.value, r.rate, r.levels));
   return out;
 }
 
-// The best value of an option, or of a pair of options, by looking at all numbers of engines: the
-// least, or the highest rate. 0: no fleet keeps the limits.
-double best_value(const Space& s, std::size_t a, const std::size_t* b) {
+// The highest expected score of a fleet whose median capacity is `rate`, as the reciprocal of what
+// an hour within the limits takes, or as a rate; 0: it misses the limits.
+double best_score(const Space& s, double rate, double value) {
   const bool throughput = s.choice.objective == PlanObjective::kThroughput;
+  if (!throughput && rate < s.load.rate) return 0;
+  double best = throughput ? 0.5 * rate : 0.5 / value;  // at the median
+  for (int levels = 6; levels <= 10; ++levels) {
+    const double slow = rate * s.judge.at(levels - 1), chance = levels / 10.0;
+    if (throughput) {
+      best = std::max(best, slow * chance);
+    } else if (slow >= s.load.rate) {
+      best = std::max(best, chance / value);
+    }
+  }
+  return best;
+}
+
+// The best score of an option, or of a pair of options, by looking at all numbers of engines. 0: no
+// fleet keeps the limits.
+double best_value(const Space& s, std::size_t a, const std::size_t* b) {
   const RatedOption& first = s.first.options[a];
   double best = 0;
-  for (std::int64_t x = 1; x <= std::min<std::int64_t>(99, most_engines(s.choice, first, 0, 0));
+  for (std::int64_t x = 1; x <= std::min<std::int64_t>(60, most_engines(s.choice, first, 0, 0));
        ++x) {
     const double prefill = s.judge.together(x, s.capacities[a].prefill);
     const std::int64_t taken = (x + s.choice.spare) * first.option.gpus();
     const double hour = static_cast<double>(x + s.choice.spare) * first.bound.hour;
     const std::int64_t there =
         b ? most_engines(s.choice, s.first.options[*b], taken, hour) : std::int64_t{1};
-    for (std::int64_t y = 1; y <= std::min<std::int64_t>(99, there); ++y) {
+    for (std::int64_t y = 1; y <= std::min<std::int64_t>(60, there); ++y) {
       const double rate = b ? std::min(prefill, s.judge.together(y, s.capacities[*b].decode))
                             : s.judge.together(x, s.capacities[a].both);
-      if (throughput) {
-        best = std::max(best, rate);
-      } else if (rate >= s.load.rate) {
-        const double value = s.value(first, x) + (b ? s.value(s.first.options[*b], y) : 0);
-        if (best == 0 || value < best) best = value;
-        break;  // more engines only cost more
-      } else if (b && prefill < s.load.rate) {
-        break;
-      }
+      const double value = s.value(first, x) + (b ? s.value(s.first.options[*b], y) : 0);
+      best = std::max(best, best_score(s, rate, value));
     }
   }
   return best;
@@ -183,8 +199,7 @@ std::vector<double> best_values(const Space& s) {
     }
   }
   std::erase(out, 0.0);
-  std::sort(out.begin(), out.end());
-  if (s.choice.objective == PlanObjective::kThroughput) std::reverse(out.begin(), out.end());
+  std::sort(out.rbegin(), out.rend());
   if (out.size() > static_cast<std::size_t>(s.choice.top))
     out.resize(static_cast<std::size_t>(s.choice.top));
   return out;
@@ -195,12 +210,12 @@ void expect_best(const Space& s, const RaceResult& result, std::size_t i) {
   const std::vector<double> best = best_values(s);
   ASSERT_EQ(result.best.size(), best.size()) << "space " << i;
   for (std::size_t k = 0; k < best.size(); ++k) {
-    const double value = result.best[k].value;
+    const double ranked = ranked_by(s.choice.objective, result.best[k]);
     if (s.choice.objective == PlanObjective::kThroughput) {
-      EXPECT_LE(value, best[k] * (1 + 1e-9)) << "space " << i;
-      EXPECT_GE(value * 1.0101, best[k]) << "space " << i;  // the rates that are tried
+      EXPECT_LE(-ranked, best[k] * (1 + 1e-9)) << "space " << i;
+      EXPECT_GE(-ranked * 1.0101, best[k]) << "space " << i;  // the rates that are tried
     } else {
-      EXPECT_NEAR(value, best[k], 1e-9) << "space " << i;
+      EXPECT_NEAR(ranked, 1 / best[k], 1e-9) << "space " << i;
     }
   }
 }
@@ -241,7 +256,7 @@ TEST(Race, FollowsWhatIsPlanted) {
     s.choice.objective = PlanObjective::kCost;
     s.choice.budget = 0, s.choice.top = 1;
     const auto cost = [](const RaceResult& r) {
-      return r.best.empty() ? HUGE_VAL : r.best[0].value;
+      return r.best.empty() ? HUGE_VAL : ranked_by(PlanObjective::kCost, r.best[0]);
     };
     const RaceResult once = s.raced(false);
     Space mixed = s;

@@ -71,7 +71,7 @@ TEST(PlannerChoices, LayoutsOfAServiceAreScoredByWhatTheyMeasured) {
     EXPECT_NEAR(r.predicted, r.measured, 1e-6) << r.what;
   }
   EXPECT_EQ(layouts, 6u);
-  EXPECT_THAT(v.remarks.at(1), HasSubstr("serving, layout: mean regret 0.0 % of 6 questions"));
+  EXPECT_THAT(v.remarks.at(0), HasSubstr("serving, layout: mean regret 0.0 % of 6 questions"));
 }
 
 TEST(PlannerChoices, OtherTablesAreRefusedAndAbsentOnesNoted) {
