@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -22,10 +23,17 @@ EdgePrecision precision_of(const std::string& name) {
   return name == "int8" ? EdgePrecision::kInt8 : EdgePrecision::kFloat;
 }
 
+// A network of bytes computes with bytes, whatever is asked.
+EdgePrecision precision_of(const EdgeGraph& graph, const std::string& asked) {
+  return graph.bytes ? EdgePrecision::kInt8 : precision_of(asked);
+}
+
 // A file where there is one of that name, otherwise a bundled network.
 EdgeGraph network_of(const std::string& name, const EdgeQuestion& o, const Bundle& bundle) {
   const std::filesystem::path path(name);
-  const bool file = path.has_extension() || std::filesystem::exists(path);
+  const std::vector<std::string> bundled = edge_model_names(bundle);
+  const bool file = std::filesystem::exists(path) ||
+                    (path.has_extension() && std::ranges::find(bundled, name) == bundled.end());
   return file ? read_edge_graph(path, o.onnx) : edge_model(bundle, name);
 }
 
@@ -41,8 +49,9 @@ std::vector<TimedNetwork> read_timed(const EdgeQuestion& o, const Bundle& bundle
     if (time <= Seconds(0)) csv.fail(latency, "expected a positive time");
     const std::string format = precision ? std::string(csv.text(*precision)) : "float";
     if (format != "float" && format != "int8") csv.fail(*precision, "expected float or int8");
-    timed.push_back(
-        {network_of(std::string(csv.text(network)), o, bundle), precision_of(format), time});
+    EdgeGraph graph = network_of(std::string(csv.text(network)), o, bundle);
+    const EdgePrecision of = precision_of(graph, format);
+    timed.push_back({std::move(graph), of, time});
   }
   return timed;
 }
@@ -107,7 +116,7 @@ std::vector<EdgeLine> answer(EdgeQuestion o, const Bundle& bundle) {
     predictor.calibrate(timed);
     for (std::size_t i = 0; i < graphs.size(); ++i)
       lines.push_back({std::filesystem::path(o.networks[i]).filename().string(), id,
-                       predictor.answer(graphs[i], precision_of(o.precision))});
+                       predictor.answer(graphs[i], precision_of(graphs[i], o.precision))});
   }
   return lines;
 }

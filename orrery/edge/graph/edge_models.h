@@ -12,10 +12,12 @@
 
 namespace orrery {
 
-// "mobilenet", "resnet50", ...: the ids of catalog/edge/models, sorted.
+// "mobilenet", "resnet50", "resnet50_int8", ...: the ids of catalog/edge/models, sorted. Eight of
+// them are there twice, as ncnn's benchmark has them: with "_int8" they compute with bytes.
 std::vector<std::string> edge_model_names(const Bundle& bundle);
 
-// The graph of one of these. InputError with the nearest name where there is none.
+// The graph of one of these, or of any of them with "_int8" behind its name. InputError with the
+// nearest name where there is none.
 EdgeGraph edge_model(const Bundle& bundle, std::string_view name);
 
 // The graph of a file by its ending: .onnx or .param.

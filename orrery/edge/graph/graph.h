@@ -103,6 +103,7 @@ struct EdgeGraph {
   // empty otherwise. ncnn's tool has already fused what a .param holds.
   std::string lowered_for;
   std::string bundled;  // its name where it is a network of catalog/edge/models; empty otherwise
+  bool bytes = false;   // its file says that it computes with bytes (int8)
   std::vector<EdgeTensor> tensors;
   std::vector<EdgeNode> nodes;       // every node behind those that it reads
   std::vector<int> inputs, outputs;  // tensors

@@ -79,6 +79,13 @@ void parse_pair(std::string_view word, NcnnParams& params) {
   params.set(key, std::move(values));
 }
 
+// int8_scale_term: weights of bytes.
+bool is_of_bytes(std::string_view type, const NcnnParams& params) {
+  constexpr int kScaleTerm = 8;
+  return (type.starts_with("Convolution") || type == "InnerProduct") &&
+         params.integer(kScaleTerm, 0) != 0;
+}
+
 class Reader {
  public:
   Reader(std::string_view text, const std::string& name, std::optional<NcnnShape> input)
@@ -202,6 +209,7 @@ class Reader {
       inputs.push_back(t.shape);
       dynamic |= t.dynamic;
     }
+    if (is_of_bytes(node.type, params)) graph_.bytes = true;
     NcnnLayer layer{params, std::move(inputs), written.size(), node};
     const NcnnKind* kind = ncnn_kind(node.type);
     if (kind != nullptr) {

@@ -1,7 +1,8 @@
 // Reads ncnn's .param text: magic 7767517, counts, then one layer a line (type, name, input and
 // output blobs, key=value pairs; github.com/Tencent/ncnn,
 // docs/developer-guide/param-and-model-file-structure.md and operation-param-weight-table.md).
-// Shapes are propagated from the Input layers; the batch is 1.
+// Shapes are propagated from the Input layers; the batch is 1. A layer with scales of bytes makes
+// the graph one of bytes.
 #pragma once
 
 #include <cstdint>

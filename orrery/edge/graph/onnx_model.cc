@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <deque>
 #include <functional>
 #include <queue>
 #include <unordered_map>
@@ -23,56 +22,83 @@ namespace {
 constexpr std::int64_t kFirstOpset = 7, kLastOpset = 21;
 constexpr std::size_t kMostLiveValues = 4'000'000;  // numbers of small constants
 
-// The indices of nodes in an order in which each stands behind those that it reads.
-std::vector<std::size_t> execution_order(
-    const OnnxModel& model, const std::unordered_map<std::string_view, std::size_t>& known) {
-  std::unordered_map<std::string_view, std::size_t> writer;
-  for (std::size_t n = 0; n < model.nodes.size(); ++n) {
-    for (const std::string_view o : model.nodes[n].outputs) {
-      if (o.empty()) continue;
-      if (known.contains(o) || !writer.emplace(o, n).second) {
-        throw InputError(fmt::format("'{}' is written twice", shown_name(o)));
+using OnnxValues = std::unordered_map<std::string_view, OnnxValue>;
+
+// The indices of nodes in an order in which each stands behind those that it reads. Counts the uses
+// of the `known` values.
+class ExecutionOrder {
+ public:
+  ExecutionOrder(const OnnxModel& model, OnnxValues& known, const std::string& name)
+      : model_(model), known_(known), name_(name), waits_(model.nodes.size(), 0) {}
+
+  std::vector<std::size_t> find() {
+    std::unordered_map<std::string_view, std::size_t> writers = find_writers();
+    std::vector<std::vector<std::size_t>> readers(model_.nodes.size());
+    for (std::size_t n = 0; n < model_.nodes.size(); ++n) {
+      const OnnxNode node = parse_onnx_node(model_.nodes[n], name_);
+      for (const std::string_view i : node.inputs) {
+        if (i.empty()) continue;
+        if (const auto known = known_.find(i); known != known_.end()) {
+          ++known->second.uses;
+          continue;
+        }
+        const auto found = writers.find(i);
+        if (found == writers.end()) {
+          throw InputError(fmt::format("node '{}' ({}) reads '{}', which nothing writes",
+                                       shown_name(node.name), shown_name(node.type),
+                                       shown_name(i)));
+        }
+        readers[found->second].push_back(n);
+        ++waits_[n];
       }
     }
+    writers = {};
+    return sorted(readers);
   }
-  std::vector<std::vector<std::size_t>> readers(model.nodes.size());
-  std::vector<std::size_t> waits(model.nodes.size(), 0);
-  for (std::size_t n = 0; n < model.nodes.size(); ++n) {
-    for (const std::string_view i : model.nodes[n].inputs) {
-      if (i.empty() || known.contains(i)) continue;
-      const auto found = writer.find(i);
-      if (found == writer.end()) {
-        throw InputError(fmt::format("node '{}' ({}) reads '{}', which nothing writes",
-                                     shown_name(model.nodes[n].name),
-                                     shown_name(model.nodes[n].type), shown_name(i)));
+
+ private:
+  std::unordered_map<std::string_view, std::size_t> find_writers() const {
+    std::unordered_map<std::string_view, std::size_t> writers;
+    for (std::size_t n = 0; n < model_.nodes.size(); ++n) {
+      for (const std::string_view o : parse_onnx_node(model_.nodes[n], name_).outputs) {
+        if (o.empty()) continue;
+        if (known_.contains(o) || !writers.emplace(o, n).second) {
+          throw InputError(fmt::format("'{}' is written twice", shown_name(o)));
+        }
       }
-      readers[found->second].push_back(n);
-      ++waits[n];
     }
+    return writers;
   }
-  std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
-  for (std::size_t n = 0; n < waits.size(); ++n) {
-    if (waits[n] == 0) ready.push(n);
-  }
-  std::vector<std::size_t> order;
-  while (!ready.empty()) {
-    const std::size_t n = ready.top();
-    ready.pop();
-    order.push_back(n);
-    for (const std::size_t r : readers[n]) {
-      if (--waits[r] == 0) ready.push(r);
+
+  std::vector<std::size_t> sorted(const std::vector<std::vector<std::size_t>>& readers) {
+    std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
+    for (std::size_t n = 0; n < waits_.size(); ++n) {
+      if (waits_[n] == 0) ready.push(n);
     }
-  }
-  if (order.size() != model.nodes.size()) {
+    std::vector<std::size_t> order;
+    order.reserve(waits_.size());
+    while (!ready.empty()) {
+      const std::size_t n = ready.top();
+      ready.pop();
+      order.push_back(n);
+      for (const std::size_t r : readers[n]) {
+        if (--waits_[r] == 0) ready.push(r);
+      }
+    }
+    if (order.size() == waits_.size()) return order;
     const auto stuck = static_cast<std::size_t>(
-        std::find_if(waits.begin(), waits.end(), [](std::size_t w) { return w > 0; }) -
-        waits.begin());
+        std::find_if(waits_.begin(), waits_.end(), [](std::size_t w) { return w > 0; }) -
+        waits_.begin());
+    const OnnxNode node = parse_onnx_node(model_.nodes[stuck], name_);
     throw InputError(fmt::format("its nodes form a cycle, which node '{}' ({}) is in or behind",
-                                 shown_name(model.nodes[stuck].name),
-                                 shown_name(model.nodes[stuck].type)));
+                                 shown_name(node.name), shown_name(node.type)));
   }
-  return order;
-}
+
+  const OnnxModel& model_;
+  OnnxValues& known_;
+  const std::string& name_;
+  std::vector<std::size_t> waits_;
+};
 
 bool is_weight_type(int type) {
   return type == kOnnxFloat || type == kOnnxFloat16 || type == kOnnxBfloat16 ||
@@ -81,34 +107,53 @@ bool is_weight_type(int type) {
 
 class GraphMaker {
  public:
-  GraphMaker(const OnnxModel& model, const OnnxOptions& options)
-      : model_(model), options_(options) {}
+  // Takes the model apart: a tensor is released once nothing more reads it.
+  GraphMaker(OnnxModel& model, const std::string& name, const OnnxOptions& options)
+      : model_(model), name_(name), options_(options) {}
 
   EdgeGraph make() {
     if (model_.opset < kFirstOpset || model_.opset > kLastOpset) {
       throw InputError(
           fmt::format("opset {}; {} to {} are read", model_.opset, kFirstOpset, kLastOpset));
     }
-    for (const OnnxTensor& t : model_.initializers) add_initializer(t);
+    for (OnnxTensor& t : model_.initializers) add_initializer(t);
+    model_.initializers = {};
     for (const OnnxValueInfo& i : model_.inputs) {
-      if (!index_.contains(i.name)) add_input(i);
+      if (!values_.contains(i.name)) add_input(i);
     }
     for (const OnnxValueInfo& v : model_.values) infos_.emplace(v.name, &v);
     for (const OnnxValueInfo& v : model_.outputs) infos_.emplace(v.name, &v);
-    for (const std::size_t n : execution_order(model_, index_)) add_node(model_.nodes[n]);
+    const std::vector<std::size_t> order = ExecutionOrder(model_, values_, name_).find();
+    for (const OnnxValueInfo& o : model_.outputs) {
+      if (const auto known = values_.find(o.name); known != values_.end()) ++known->second.uses;
+    }
+    graph_.nodes.reserve(order.size());
+    graph_.tensors.reserve(order.size() + model_.inputs.size());
+    for (const std::size_t n : order) {
+      const OnnxNode node = parse_onnx_node(model_.nodes[n], name_);
+      add_node(node);
+      for (const std::string_view i : node.inputs) use(i);
+    }
     for (const OnnxValueInfo& o : model_.outputs) add_output(o);
     return std::move(graph_);
   }
 
  private:
-  std::size_t add_value(std::string_view name, OnnxValue value) {
+  // A value that no node writes is forgotten behind its last use.
+  void use(std::string_view name) {
+    const auto found = values_.find(name);
+    if (found == values_.end() || found->second.uses == 0 || --found->second.uses > 0) return;
+    if (found->second.values) live_values_ -= found->second.values->size();
+    values_.erase(found);
+  }
+
+  void add_value(std::string_view name, OnnxValue value) {
+    if (name.empty()) return;
     live_values_ += value.values ? value.values->size() : 0;
     if (live_values_ > kMostLiveValues) {
       throw InputError(fmt::format("more than {} numbers in constants of shapes", kMostLiveValues));
     }
-    values_.push_back(std::move(value));
-    if (!name.empty()) index_[name] = values_.size() - 1;
-    return values_.size() - 1;
+    values_[name] = std::move(value);
   }
 
   int new_origin(std::int64_t elements) {
@@ -121,14 +166,14 @@ class GraphMaker {
     return static_cast<int>(graph_.tensors.size()) - 1;
   }
 
-  void add_initializer(const OnnxTensor& t) {
+  void add_initializer(OnnxTensor& t) {
     OnnxValue value;
-    value.shape = t.dims;
+    value.shape = std::move(t.dims);
     value.type = t.type;
     value.constant = true;
-    value.values = t.values;
+    value.values = std::move(t.values);
     value.origin = new_origin(value.elements());
-    if (index_.contains(t.name)) {
+    if (values_.contains(t.name)) {
       throw InputError(fmt::format("two initializers '{}'", shown_name(t.name)));
     }
     add_value(t.name, std::move(value));
@@ -195,7 +240,7 @@ class GraphMaker {
     OnnxOp op{n, model_.opset, {}, node, std::vector<OnnxValue>(n.outputs.size())};
     bool dynamic = false, constant = true;
     for (const std::string_view i : n.inputs) {
-      op.inputs.push_back(i.empty() ? nullptr : &values_[index_.at(i)]);
+      op.inputs.push_back(i.empty() ? nullptr : &values_.at(i));
       if (op.inputs.back() == nullptr) continue;
       dynamic |= op.inputs.back()->dynamic;
       constant &= op.inputs.back()->constant;
@@ -270,20 +315,20 @@ class GraphMaker {
   }
 
   void add_output(const OnnxValueInfo& output) {
-    const auto found = index_.find(output.name);
-    if (found == index_.end()) {
+    const auto found = values_.find(output.name);
+    if (found == values_.end()) {
       throw InputError(
           fmt::format("its result '{}' is written by nothing", shown_name(output.name)));
     }
-    const int tensor = values_[found->second].tensor;
+    const int tensor = found->second.tensor;
     if (tensor >= 0) graph_.outputs.push_back(tensor);
   }
 
-  const OnnxModel& model_;
+  OnnxModel& model_;
+  const std::string& name_;
   const OnnxOptions& options_;
   EdgeGraph graph_;
-  std::deque<OnnxValue> values_;  // nodes hold on to them while more are added
-  std::unordered_map<std::string_view, std::size_t> index_;
+  OnnxValues values_;
   std::unordered_map<std::string_view, const OnnxValueInfo*> infos_;
   std::vector<std::int64_t> uncounted_;  // by origin: elements that no node has counted
   std::size_t live_values_ = 0;
@@ -322,13 +367,24 @@ class MappedFile {
   void* data_ = nullptr;
 };
 
+// An archive of a few bytes can hold more than the memory does.
+void refuse_archive(std::string_view bytes, const std::filesystem::path& path) {
+  constexpr std::pair<std::string_view, std::string_view> kBegins[] = {{"PK\x03\x04", "zip"},
+                                                                       {"\x1f\x8b", "gzip"}};
+  for (const auto& [begin, name] : kBegins) {
+    if (bytes.starts_with(begin))
+      throw InputError(fmt::format("{}: a {} archive; unpack it and give the .onnx file inside",
+                                   path.string(), name));
+  }
+}
+
 }  // namespace
 
 EdgeGraph read_onnx(std::string_view bytes, const std::string& name, const OnnxOptions& options) {
-  const OnnxModel model = parse_onnx(bytes, name);
+  OnnxModel model = parse_onnx(bytes, name);
   EdgeGraph graph;
   try {
-    graph = GraphMaker(model, options).make();
+    graph = GraphMaker(model, name, options).make();
   } catch (const InputError& e) {
     throw InputError(fmt::format("{}: {}", name, e.what()));
   }
@@ -339,6 +395,7 @@ EdgeGraph read_onnx(std::string_view bytes, const std::string& name, const OnnxO
 
 EdgeGraph read_onnx_file(const std::filesystem::path& path, const OnnxOptions& options) {
   const MappedFile file(path);
+  refuse_archive(file.bytes(), path);
   EdgeGraph graph = read_onnx(file.bytes(), path.string(), options);
   graph.name = path.stem().string();
   return graph;

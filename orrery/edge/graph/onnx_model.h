@@ -30,7 +30,8 @@ struct OnnxOptions {
 EdgeGraph read_onnx(std::string_view bytes, const std::string& name,
                     const OnnxOptions& options = {});
 
-// The same of a file, which is mapped into memory: pages of weights are not read.
+// The same of a file, which is mapped into memory: pages of weights are not read. InputError also
+// for a zip or gzip archive, which is not unpacked.
 EdgeGraph read_onnx_file(const std::filesystem::path& path, const OnnxOptions& options = {});
 
 }  // namespace orrery

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -99,7 +100,19 @@ class Parser {
     return model;
   }
 
+  OnnxNode read_node(const OnnxNodeBytes& of) {
+    return node(WireReader(of.bytes, name_, of.offset));
+  }
+
  private:
+  // Of the message that the reader is at.
+  static OnnxNodeBytes place_of(WireReader& in) {
+    OnnxNodeBytes place;
+    place.bytes = in.view();
+    place.offset = in.offset() - place.bytes.size();
+    return place;
+  }
+
   void item(const WireReader& in) {
     if (++items_ > kMostOnnxItems) {
       in.fail(fmt::format("more than {} nodes, names and tensors", kMostOnnxItems));
@@ -127,12 +140,25 @@ class Parser {
     if (domain.empty() || domain == "ai.onnx") model.opset = version;
   }
 
+  // Lists of nodes and tensors grow once, to what the graph has of them.
+  static void reserve_graph(WireReader in, OnnxModel& model) {
+    std::size_t nodes = 0, initializers = 0, values = 0;
+    for (; in.next(); in.skip()) {
+      nodes += in.number() == 1, initializers += in.number() == 5, values += in.number() == 13;
+    }
+    model.nodes.reserve(std::min(nodes, kMostOnnxItems));
+    model.initializers.reserve(std::min(initializers, kMostOnnxItems));
+    model.values.reserve(std::min(values, kMostOnnxItems));
+  }
+
   void read_graph(WireReader in, OnnxModel& model) {
+    reserve_graph(in, model);
     while (in.next()) {
       switch (in.number()) {
         case 1:
           item(in);
-          model.nodes.push_back(node(in.nested()));
+          model.nodes.push_back(place_of(in));
+          read_node(model.nodes.back());
           break;
         case 5:
           item(in);
@@ -310,7 +336,8 @@ class Parser {
       in.fail(fmt::format("tensor '{}' of {} elements has {} bytes", shown_name(t.name), elements,
                           raw.size()));
     }
-    if (elements > kMostOnnxValues) return;
+    const bool floats = t.type == kOnnxFloat || t.type == kOnnxDouble;
+    if (elements > (floats ? kMostOnnxFloats : kMostOnnxValues)) return;
     if (!raw.empty()) {
       t.values = values_of_raw(raw, t.type);
       kept(in, elements);
@@ -388,6 +415,10 @@ const OnnxAttribute* OnnxNode::find(std::string_view attribute) const {
     if (a.name == attribute) return &a;
   }
   return nullptr;
+}
+
+OnnxNode parse_onnx_node(const OnnxNodeBytes& node, const std::string& name) {
+  return Parser(name).read_node(node);
 }
 
 OnnxModel parse_onnx(std::string_view bytes, const std::string& name) {

@@ -15,6 +15,8 @@ namespace orrery {
 
 inline constexpr std::size_t kMostOnnxItems = 1'000'000;
 // The values of a tensor of so many elements are kept, and of so many in all.
+// The floats that shapes are computed from are scales and limits, fewer.
+inline constexpr std::size_t kMostOnnxFloats = 16;
 inline constexpr std::size_t kMostOnnxValues = 4096, kMostOnnxValuesInAll = 4'000'000;
 
 // TensorProto.DataType, as far as values of it are read.
@@ -70,14 +72,23 @@ struct OnnxValueInfo {
   std::optional<std::vector<OnnxDimension>> shape;  // none for values that are no tensors
 };
 
+// Where a node stands in the file. A node is read when it is needed, since the nodes of a large
+// model with all their attributes take more than its graph.
+struct OnnxNodeBytes {
+  std::string_view bytes;
+  std::size_t offset = 0;
+};
+
 struct OnnxModel {
   std::int64_t opset = 0;  // of the standard's domain
-  std::vector<OnnxNode> nodes;
+  std::vector<OnnxNodeBytes> nodes;
   std::vector<OnnxTensor> initializers;
   std::vector<OnnxValueInfo> inputs, outputs, values;
 };
 
 // InputError with `name` and the byte. Views into `bytes`, which must outlive the model.
 OnnxModel parse_onnx(std::string_view bytes, const std::string& name);
+// A node of a model that parse_onnx gave, which has read it once.
+OnnxNode parse_onnx_node(const OnnxNodeBytes& node, const std::string& name);
 
 }  // namespace orrery

@@ -18,6 +18,16 @@ int cores_of(const EdgeDevice& device) {
   return cores;
 }
 
+// The part of the time that kernels of unknown types have.
+double unknown_share(const EdgeAnswer& answer) {
+  Seconds all, unknown;
+  for (const EdgeAnswer::Kernel& k : answer.kernels) {
+    all += k.time;
+    if (k.kernel.family == EdgeFamily::kUnknown) unknown += k.time;
+  }
+  return all > Seconds(0) ? unknown / all : 0;
+}
+
 }  // namespace
 
 const char* EdgePredictor::law_name(const EdgeProcessor& processor) {
@@ -96,7 +106,9 @@ EdgeAnswer EdgePredictor::answer(const EdgeGraph& graph, EdgePrecision precision
   for (EdgeAnswer::Kernel& k : a.kernels)
     if (kernels > Seconds(0)) k.time *= a.latency.value / kernels;
   if (const std::string unknown = unknown_ops_note(graph); !unknown.empty())
-    a.notes.push_back(unknown + " are counted by their data alone");
+    a.notes.push_back(
+        fmt::format("{}; they are counted by their data alone, with {:.1f} % of the predicted time",
+                    unknown, 100 * unknown_share(a)));
   if (timed_ > 0)
     a.notes.push_back(fmt::format("calibrated on {} networks timed on the device", timed_));
   return a;

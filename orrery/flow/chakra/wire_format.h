@@ -25,6 +25,8 @@ class WireReader {
       : bytes_(bytes), name_(name), offset_(offset) {}
 
   bool done() const { return at_ == bytes_.size(); }
+  // The byte of the file that is read next.
+  std::size_t offset() const { return offset_ + at_; }
 
   std::uint64_t varint() {
     std::uint64_t value = 0;

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "orrery/base/error.h"
@@ -389,6 +390,45 @@ TEST(OnnxModel, FilesByTheirEnding) {
   EXPECT_THROW(read_edge_graph(folder / "absent.onnx"), InputError);
   EXPECT_THROW(read_edge_graph(folder / "little.tflite"), InputError);
   std::filesystem::remove(file);
+}
+
+// An archive of a few bytes can hold gigabytes: none is unpacked.
+TEST(OnnxModel, ArchivesAreRefused) {
+  const std::filesystem::path folder = testing::TempDir();
+  for (const auto& [name, begin, kind] :
+       {std::tuple{"packed.onnx", std::string("PK\x03\x04rest"), "a zip archive"},
+        std::tuple{"squeezed.onnx", std::string("\x1f\x8b\x08rest"), "a gzip archive"}}) {
+    std::ofstream(folder / name, std::ios::binary) << begin;
+    try {
+      read_edge_graph(folder / name);
+      ADD_FAILURE() << name;
+    } catch (const InputError& e) {
+      EXPECT_THAT(e.what(), AllOf(HasSubstr(name), HasSubstr(kind), HasSubstr("unpack it")));
+    }
+    std::filesystem::remove(folder / name);
+  }
+}
+
+// The weights lie in a file that is not there: nothing of it is needed.
+TEST(OnnxModel, ExternalWeightsMayBeAbsent) {
+  const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "external.onnx";
+  OnnxWriter out = image();
+  out.weight("w", {8, 4, 3, 3});
+  out.node("Conv", {"x", "w"}, {"y"});
+  out.output("y");
+  std::ofstream(file, std::ios::binary) << out.bytes();
+  ASSERT_FALSE(std::filesystem::exists(file.parent_path() / "weights.bin"));
+  EXPECT_EQ(read_edge_graph(file).macs(), 8 * 4 * 9 * 4 * 6);
+  std::filesystem::remove(file);
+}
+
+// A constant that a shape needs must be in the file itself.
+TEST(OnnxModel, AnAbsentShapeIsNamed) {
+  OnnxWriter out = image();
+  out.initializer(OnnxWriter::tensor("size", {2}, 7));
+  out.node("Reshape", {"x", "size"}, {"y"});
+  out.output("y");
+  EXPECT_THAT(refusal(out.bytes()), AllOf(HasSubstr("'y' (Reshape)"), HasSubstr("'size'")));
 }
 
 // 100 MB of weights are passed over, not read: well below a second even without optimisation.

@@ -87,6 +87,7 @@ class OnnxWriter {
   void weight(std::string_view name, const OnnxSizes& dims, std::string_view raw = "") {
     graph_.text(5, tensor(name, dims, 1, raw));
   }
+  void initializer(std::string_view tensor) { graph_.text(5, tensor); }
   void list(std::string_view name, const OnnxSizes& values) {
     graph_.text(5, integers(name, values));
   }
