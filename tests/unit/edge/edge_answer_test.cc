@@ -8,7 +8,7 @@
 #include "orrery/edge/graph/ncnn_param.h"
 
 namespace orrery {
-namespace {
+namespace edge_answer_test {
 
 using ::testing::AllOf;
 using ::testing::Contains;
@@ -35,5 +35,5 @@ TEST(EdgeAnswers, UnknownOpsAreNamedWithTheirShareOfTheWork) {
               Not(Contains(HasSubstr("of the predicted time"))));
 }
 
-}  // namespace
+}  // namespace edge_answer_test
 }  // namespace orrery

@@ -43,7 +43,7 @@ void operator delete(void* p, std::size_t) noexcept { returned(p); }
 void operator delete(void* p, const std::nothrow_t&) noexcept { returned(p); }
 
 namespace orrery {
-namespace {
+namespace onnx_memory_test {
 
 // A network of `blocks` convolutions of 64 channels, each with a batch norm and an activation, as
 // an exporter names them. `raw`: the weights of a convolution; empty: they lie in another file.
@@ -97,5 +97,5 @@ TEST(OnnxMemory, WeightsBesideTheFile) {
   expect_twice_the_graph_at_most(network(kBlocks, ""), "external.onnx");
 }
 
-}  // namespace
+}  // namespace onnx_memory_test
 }  // namespace orrery
