@@ -67,6 +67,19 @@ NodeType with_network(NodeType node, const NamedNetwork& network) {
   return node;
 }
 
+// The node of the catalog that is sold with the GPU, the network and another number of ports than
+// the GPU's usual node has: the machines of a cloud, whose cards are of another rate. Nothing if
+// there is none.
+std::optional<NodeType> sold_with(const Catalog& catalog, const Gpu& gpu, const NodeType& usual,
+                                  const Fabric& fabric) {
+  for (const std::string& id : catalog.node_type_ids()) {
+    const NodeType node = catalog.node_type(id);
+    if (node.network.fabric != fabric.id || node.network.ports == usual.network.ports) continue;
+    if (std::find(node.gpus.begin(), node.gpus.end(), gpu.id) != node.gpus.end()) return node;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 NodeType node_of(const Catalog& catalog, const Gpu& gpu, std::string_view name) {
@@ -81,7 +94,11 @@ NodeType node_of(const Catalog& catalog, const Gpu& gpu, std::string_view name) 
       const bool hinted = message.find("did you mean") != std::string::npos;
       throw InputError(message + (hinted ? "" : did_you_mean(name, catalog.fabric_ids())));
     }
-    return with_network(catalog.node_type(gpu.node), *network);
+    const NodeType usual = catalog.node_type(gpu.node);
+    if (!network->ports && usual.network.fabric != network->fabric.id) {
+      if (const auto sold = sold_with(catalog, gpu, usual, network->fabric)) return *sold;
+    }
+    return with_network(usual, *network);
   }
   const auto has = [](const std::vector<std::string>& ids, const std::string& id) {
     return std::find(ids.begin(), ids.end(), id) != ids.end();

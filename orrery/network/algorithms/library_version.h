@@ -3,11 +3,11 @@
 // A version is asked for by its first two numbers or by all: "2.27", "2.27.3". The models know
 //
 //   since when an algorithm exists          TunerAlgorithm::since
+//   by which tables a version chooses       nccl_tables(bundle, version)
 //   which versions a curve was measured with    FittedCurve::versions, FittedAcross::versions
 //   since when a rack is one NVLink domain  kRackDomains
 //
-// The tables of the tuner are those of the newest file catalog/network/nccl-<version>.yaml for
-// every version. Kernels for symmetric memory (2.27) are not modelled: NCCL takes them only for
+// Kernels for symmetric memory (2.27) run only where a user asks for them: NCCL takes them for
 // buffers that the application has registered as windows.
 #pragma once
 

@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "orrery/base/error.h"
@@ -88,6 +91,9 @@ void declare_bandwidths(Fields& f, NcclTables& t) {
          row("amd", t.ll_amd);
        },
        "GB/s that LL carries at most across nodes, by the CPU's maker")
+      .required();
+  add_numbers(f, "ring_ll_share", t.ring_ll_share,
+              "share of a ring with LL: of an all-reduce and on several nodes, and of the others")
       .required();
   add_generations(f, "ring_ll128", t.ring_ll128, "GB/s of a ring's channel with LL128");
   add_generations(f, "tree_ll128", t.tree_ll128, "GB/s of a tree's channel with LL128");
@@ -180,14 +186,11 @@ NcclTables read_nccl_tables(const Node& document) {
   return t;
 }
 
-const NcclTables& nccl_tables(const Bundle& bundle) {
-  const std::vector<std::string> paths = bundle.list("network", kEnding);
-  const std::string* latest = nullptr;
-  for (const std::string& path : paths) {
-    if (!is_nccl_tables(path)) continue;
-    if (latest == nullptr || version_numbers(path) > version_numbers(*latest)) latest = &path;
-  }
-  const auto file = latest == nullptr ? std::nullopt : bundle.find(*latest);
+namespace {
+
+// The tables of a file, parsed once for each text.
+const NcclTables& parsed_tables(const Bundle& bundle, const std::string* path) {
+  const auto file = path == nullptr ? std::nullopt : bundle.find(*path);
   if (!file) throw InputError("catalog/network has no tables of NCCL's tuner (nccl-2.30.yaml)");
   static std::mutex mutex;
   static std::map<std::string, std::unique_ptr<const NcclTables>, std::less<>> parsed;  // by text
@@ -199,6 +202,35 @@ const NcclTables& nccl_tables(const Bundle& bundle) {
     it = parsed.emplace(std::string(file->content), std::move(tables)).first;
   }
   return *it->second;
+}
+
+// The file that `better(a, b)` prefers to all others; nullptr if there is none.
+template <class Better>
+const std::string* best_tables(const std::vector<std::string>& paths, Better better) {
+  const std::string* best = nullptr;
+  for (const std::string& path : paths) {
+    if (!is_nccl_tables(path)) continue;
+    if (best == nullptr || better(version_numbers(path), version_numbers(*best))) best = &path;
+  }
+  return best;
+}
+
+}  // namespace
+
+const NcclTables& nccl_tables(const Bundle& bundle) {
+  const std::vector<std::string> paths = bundle.list("network", kEnding);
+  return parsed_tables(bundle, best_tables(paths, std::greater<>()));
+}
+
+const NcclTables& nccl_tables(const Bundle& bundle, const LibraryVersion& version) {
+  const std::vector<std::string> paths = bundle.list("network", kEnding);
+  const auto distance = [&](const std::vector<int>& of_file) {
+    const int minor = of_file.size() > 1 ? of_file[1] : 0;
+    return std::pair(std::abs(minor - version.minor), minor);
+  };
+  return parsed_tables(bundle, best_tables(paths, [&](const auto& a, const auto& b) {
+                         return distance(a) < distance(b);
+                       }));
 }
 
 }  // namespace orrery

@@ -1,7 +1,9 @@
 // The tables of NCCL's tuner, as one version of NCCL has them.
 //
 // They are facts of the catalog: catalog/network/nccl-<version>.yaml, where every table names the
-// place in NCCL's sources that it comes from. nccl_tuner.h computes with them.
+// place in NCCL's sources that it comes from. nccl_tuner.h computes with them. The tables of the
+// latest version are those with which times are predicted; those of an older version tell which
+// algorithm and protocol that version chooses.
 #pragma once
 
 #include <array>
@@ -10,6 +12,7 @@
 
 #include "orrery/base/bundle.h"
 #include "orrery/base/node.h"
+#include "orrery/network/algorithms/library_version.h"
 #include "orrery/workload/ops/collective_algorithm.h"
 
 namespace orrery {
@@ -38,6 +41,9 @@ struct NcclTables {
   // The most that LL carries: on one node by the GPU, on several by the CPU (first value unused).
   ByGeneration<double> ll_one_node{};
   ByNodes ll_intel{}, ll_amd{};
+  // The share of the channels' bandwidth that a ring carries with LL: of an all-reduce and on
+  // several nodes, and of any other collective on one node.
+  std::array<double, 2> ring_ll_share{};
   // The most that one channel carries.
   ByGeneration<ByNodes> ring_ll128{}, tree_ll128{}, tree{}, nvls_tree{};
   // Share of a channel's bandwidth that a reduction in the NVLink switch reaches; 0: none.
@@ -72,6 +78,9 @@ inline double ring_ll(const NcclTables::Latencies& table) {
 // The tables of the latest version in the catalog. They live until the program ends, and a text is
 // parsed once. Thread-safe. InputError: no such file, or a malformed one, with file:line:key.
 const NcclTables& nccl_tables(const Bundle& bundle);
+// Those of the version nearest to `version` by its minor number, the older one of two that are
+// equally near. Otherwise as above.
+const NcclTables& nccl_tables(const Bundle& bundle, const LibraryVersion& version);
 
 // Reads one file's document.
 NcclTables read_nccl_tables(const Node& document);

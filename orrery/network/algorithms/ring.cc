@@ -32,7 +32,10 @@ constinit const TunerAlgorithm ring_tuner{
     .bus_bandwidth =
         [](const TunerCall& call) {
           const double bus = channels_bandwidth(call);
-          if (call.protocol == CollectiveProtocol::kLl) return std::min(ll_limit(call), bus / 2);
+          if (call.protocol == CollectiveProtocol::kLl) {
+            const bool reduces = call.is_all_reduce() || call.graph.nodes > 1;
+            return std::min(ll_limit(call), bus * call.tables().ring_ll_share[reduces ? 0 : 1]);
+          }
           if (call.protocol == CollectiveProtocol::kSimple) return bus;
           return std::min(.92 * bus,
                           call.graph.channels *

@@ -54,6 +54,7 @@ CurveNetwork::CurveNetwork(const Cluster& cluster, const ParallelPlan& plan, std
                            const Bundle& bundle, const std::vector<Cluster>& other_kinds,
                            std::optional<LibraryVersion> version)
     : tables_(nccl_tables(bundle)),
+      asked_tables_(version ? nccl_tables(bundle, *version) : tables_),
       cluster_(cluster),
       other_kinds_(other_kinds),
       placement_(placement(plan)),
@@ -227,6 +228,9 @@ CollectiveTime CurveNetwork::timed(const Collective& c, const ForcedChoice& forc
                                    const RankPlacement& p) const {
   CollectiveTime result{{}, "none", CollectiveBound::kLatency, {}};
   if (c.ranks <= 1 || c.bytes <= Bytes(0)) return result;
+  if (!forced.any()) {
+    if (const auto other = choice_of_version(c, p)) return timed(c, {other, {}}, p);
+  }
   const GroupLink link = group_link(c, p);
   Choice choice =
       link.nodes > 1 ? between_nodes(c, link, p, forced) : inside(c, link, c.ranks, stack_, forced);

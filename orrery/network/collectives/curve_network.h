@@ -79,6 +79,13 @@ class CurveNetwork final : public NetworkModel {
   const TunerInputs& tuner_inputs_of(const Collective& c, const RankPlacement& p,
                                      const ForcedChoice& forced,
                                      std::optional<TunerInputs>& scratch) const;
+  // The costs by which the asked version of NCCL chooses; `inputs`' own if none was asked for.
+  NcclCosts asked_costs(const Collective& c, const RankPlacement& p, const ForcedChoice& forced,
+                        const TunerInputs& inputs) const;
+  // The algorithm that the asked version of NCCL chooses, if it is another one than that of the
+  // version with whose tables times are predicted; else nothing (curve_network_version.cc).
+  std::optional<CollectiveAlgorithm> choice_of_version(const Collective& c,
+                                                       const RankPlacement& p) const;
   // InputError: the forced pair is not offered.
   NcclChoice checked_choice(const Collective& c, const ForcedChoice& forced) const;
   Seconds bound_of(const Collective& c, const GroupLink& link, const RankPlacement& p,
@@ -101,6 +108,12 @@ class CurveNetwork final : public NetworkModel {
                        const ForcedChoice& forced) const;
   // Marks the time of a curve with rows of `versions` as transferred if another one was asked for.
   void judge_version(const std::vector<std::string>& versions, Bytes bytes, Choice& choice) const;
+  // The time of a forced reduction in the switch that is too short for the fitted curve.
+  void start_of_switch(const Collective& c, const GroupLink& link, Seconds free,
+                       const ForcedChoice& forced, Choice& choice) const;
+  // Puts the time of a small message in a domain that is larger than any measured one between that
+  // of the curve and that of a reduction in the domain's switches (curve_network_rack.cc).
+  void count_switches(const Collective& c, const GroupLink& link, Choice& choice) const;
   // Limits a time within a domain that is larger than any measured one by that of two such domains
   // over a network that was measured (curve_network_rack.cc).
   void limit_by_two_domains(const Collective& c, Choice& choice) const;
@@ -111,7 +124,8 @@ class CurveNetwork final : public NetworkModel {
   static void wait_for_ranks(const Collective& c, Choice& choice);
   static Estimate<Seconds> estimate(const Choice& choice);
 
-  const NcclTables& tables_;
+  const NcclTables& tables_;        // with which times are predicted
+  const NcclTables& asked_tables_;  // of the version that a user asks for; else tables_
   Cluster cluster_;
   std::vector<Cluster> other_kinds_;  // of nodes, in a mixed group
   RankPlacement placement_;

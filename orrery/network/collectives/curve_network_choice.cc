@@ -18,7 +18,8 @@ bool is_framework_kernel(std::string_view algorithm) {
 NcclChoice CurveNetwork::checked_choice(const Collective& c, const ForcedChoice& forced) const {
   std::optional<TunerInputs> scratch;
   const TunerInputs& inputs = tuner_inputs_of(c, placement_, forced, scratch);
-  if (const auto best = nccl_choose(inputs.costs, c.bytes, forced)) return *best;
+  const NcclCosts costs = asked_costs(c, placement_, forced, inputs);
+  if (const auto best = nccl_choose(costs, c.bytes, forced)) return *best;
   const std::string_view why =
       why_not_offered(inputs.graph, c.kind, forced.algorithm.value_or(CollectiveAlgorithm::kRing),
                       forced.protocol.value_or(CollectiveProtocol::kSimple));
@@ -48,6 +49,7 @@ CollectiveChoice CurveNetwork::choice(const Collective& c, const ForcedChoice& f
     return {t.algorithm, "", fmt::format("{}'s own kernel is faster than the library", stack_)};
   std::optional<TunerInputs> scratch;
   const TunerInputs& inputs = tuner_inputs_of(c, placement_, forced, scratch);
+  const NcclCosts costs = asked_costs(c, placement_, forced, inputs);
   const NcclChoice best = checked_choice(c, forced);
   std::string reason = fmt::format(
       "{} {}", forced.any() ? "forced; the tuner estimates" : "the least of the tuner's estimates:",
@@ -62,14 +64,15 @@ CollectiveChoice CurveNetwork::choice(const Collective& c, const ForcedChoice& f
     if (const auto own = nccl_choose(inputs.costs, c.bytes, {timed_by.algorithm, {}})) {
       return {to_text(own->algorithm), to_text(own->protocol),
               fmt::format("the fastest by the curves of smaller groups; the tuner estimates {}, "
-                          "and {} for {} {}, which it would choose",
+                          "and {} for {} {}, which it would choose; a small message has a time "
+                          "between both, because no measurement tells which of them runs",
                           to_text(own->time), to_text(best.time), to_text(best.algorithm),
                           to_text(best.protocol)),
               tuner_algorithm(own->algorithm).nvls_kernel};
     }
   }
   std::optional<NcclChoice> second;
-  for (const auto& [algorithm, protocol, cost] : inputs.costs) {
+  for (const auto& [algorithm, protocol, cost] : costs) {
     if (algorithm == best.algorithm) continue;
     const Seconds time = nccl_time(cost, c.bytes);
     if (!second || time < second->time) second = {algorithm, protocol, time};

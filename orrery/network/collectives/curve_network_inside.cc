@@ -51,6 +51,23 @@ std::optional<CollectiveAlgorithm> curve_of(const ForcedChoice& forced) {
 
 }  // namespace
 
+// The rows of the switch's curve are of long messages, where it is the fastest. Its start there is
+// a part of the transfer, and later than that of a short message. A short message that is forced
+// onto the switch therefore takes NCCL's estimate where that is quicker, but no less than `free`, the
+// time of the library's own choice.
+void CurveNetwork::start_of_switch(const Collective& c, const GroupLink& link, Seconds free,
+                                   const ForcedChoice& forced, Choice& choice) const {
+  const NcclGraph graph = nccl_graph(tables_, cluster_, link, forced, version_);
+  CurveTime estimate = library_time(kWithinNode, nccl_costs(graph, c.kind), c.bytes,
+                                    bisection_bound(cluster_, link, c.kind, c.bytes), forced);
+  estimate.total = std::max(estimate.total, free);
+  if (estimate.total >= choice.time.total) return;
+  choice.time = estimate;
+  choice.shared = unseen_.other_fabric[size_class(c.bytes)], choice.error = 0;
+  choice.origin = std::max(choice.origin, Origin::kTransferred);
+  choice.most_ranks = 0;
+}
+
 CurveNetwork::Choice CurveNetwork::inside(const Collective& c, const GroupLink& link, int ranks,
                                           std::string_view stack,
                                           const ForcedChoice& forced) const {
@@ -96,10 +113,17 @@ CurveNetwork::Choice CurveNetwork::inside(const Collective& c, const GroupLink& 
       choice.shared = root_of_squares(choice.shared.value_or(0),
                                       unseen_.other_fabric[size] * std::min(1.0, far));
       choice.origin = std::max(choice.origin, Origin::kTransferred);
+      if (!forced.any() && size < 2) count_switches(c, link, choice);
       if (ranks == c.ranks) limit_by_two_domains(c, choice);
     }
     if (!curve_algorithm(best.algorithm).framework_kernel)
       judge_version(best.curve->versions, c.bytes, choice);
+    if (only && curve_algorithm(best.algorithm).reduces_in_switch) {
+      const CurveChoice free =
+          fastest(known.constants.curves, "library",
+                  {*link.fabric, c.kind, ranks, c.bytes, bandwidth, link.bridged, version_, tree});
+      if (free.curve != best.curve) start_of_switch(c, link, free.time.total, forced, choice);
+    }
     return choice;
   }
   const auto algorithm =

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "orrery/base/error.h"
+#include "orrery/network/algorithms/host_launches.h"
 #include "orrery/network/algorithms/library_version.h"
 #include "orrery/network/collectives/mixed_network.h"
 #include "orrery/network/collectives/network_model.h"
@@ -82,6 +83,18 @@ ForcedChoice forced_by(const CollectiveQuestion& q) {
           parse_collective_protocol(q.protocol)};
 }
 
+HostLaunches launches_of(const AskedCollective& a) {
+  const CollectiveQuestion& q = a.question;
+  const int in_node = a.link().ranks_per_node;
+  if (q.gpus_per_thread > in_node) {
+    throw InputError(fmt::format(
+        "collective.gpus_per_thread: a thread launches for the GPUs of its own node, of which the "
+        "group has {}; {} is too many",
+        in_node, q.gpus_per_thread));
+  }
+  return {q.launch == "graph", static_cast<int>(q.gpus_per_thread)};
+}
+
 // A reduce-scatter and an all-gather of the node's share around an all-reduce between the nodes.
 struct Hierarchy {
   Estimate<Seconds> time;
@@ -104,15 +117,17 @@ Hierarchy hierarchical(const AskedCollective& a, Bytes bytes, const Bundle& bund
   using Kind = Collective::Kind;
   using Group = Collective::Group;
   EstimateSum<Seconds> sum;
+  const HostLaunches launches = launches_of(a);
   std::string note = "in turn:";
   for (const Collective& c :
        {Collective{Kind::kReduceScatter, Group::kTensor, link.ranks_per_node, bytes},
         Collective{Kind::kAllReduce, Group::kData, link.nodes, bytes / link.ranks_per_node},
         Collective{Kind::kAllGather, Group::kTensor, link.ranks_per_node, bytes}}) {
     const CollectiveTime t = network->predict(c);
-    sum.add(Family::kCollective, t.time);
+    const Estimate<Seconds> time = launched(t.time, launches);
+    sum.add(Family::kCollective, time);
     note += fmt::format(" {} of {} by {} {};", to_text(c.kind), c.ranks, t.algorithm,
-                        to_text(t.time.value));
+                        to_text(time.value));
   }
   note.pop_back();
   // Each node scatters and gathers by a ring, and the nodes reduce each share by one.
@@ -146,10 +161,17 @@ void add_collective(const AskedCollective& a, std::int64_t size, Point& p) {
   const ForcedChoice forced = forced_by(q);
   const CollectiveTime t = a.network.predict(c, forced);
   const CollectiveChoice choice = a.network.choice(c, forced);
+  const Estimate<Seconds> time = launched(t.time, launches_of(a));
+  const bool by_host = time.value > t.time.value;
   p.at["algorithm"] = choice.algorithm;
   p.at["protocol"] = choice.protocol;
-  p.at["limit"] = to_text(t.bound);
-  add_time(p, t.time, bytes, t.bus_bandwidth / heaviest);
+  p.at["limit"] = by_host ? "launches" : to_text(t.bound);
+  add_time(p, time, bytes, t.bus_bandwidth / heaviest * (t.time.value / time.value));
+  if (by_host) {
+    p.notes.push_back(
+        fmt::format("one thread launches the kernels of {} GPUs in {}; the kernels take {}",
+                    q.gpus_per_thread, to_text(time.value), to_text(t.time.value)));
+  }
   p.metrics.push_back(exact_metric("bound", "us", a.network.bound(c, forced).value() / kUs));
   add_overlap(p, a, [&](const Gpu& gpu) { return library_sms(gpu, choice.nvls_kernel); });
   // All ranks together send what they have, however uneven it is.

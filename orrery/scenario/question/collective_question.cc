@@ -83,6 +83,19 @@ void declare(Fields& f, CollectiveQuestion& q) {
        [&q] { return nlohmann::ordered_json(q.nccl_version); },
        "version of NCCL, 2.7 or later (2.27, 2.27.3); empty: the one that was measured")
       .needs(kTuned, tuned);
+  const auto library = [&q, tuned] {
+    return tuned() && (q.stack.empty() || q.stack == "nccl" || q.stack == "rccl");
+  };
+  f.add("launch", q.launch,
+        "launches of the kernels: eager, as nccl-tests does by default, or replayed from a CUDA "
+        "graph")
+      .one_of({"eager", "graph"})
+      .needs("stack nccl or rccl at analytical fidelity", library);
+  f.add("gpus_per_thread", q.gpus_per_thread,
+        "GPUs for which one thread of the host launches, as -g of nccl-tests")
+      .range(1, kMostCollectiveRanks)
+      .needs("eager launches of stack nccl or rccl at analytical fidelity",
+             [&q, library] { return library() && q.launch == "eager"; });
   f.add("mode", q.mode, "moe: which of DeepEP's kernels")
       .one_of({"normal", "low-latency"})
       .needs(kExchange, exchange);

@@ -43,6 +43,10 @@ struct CollectiveQuestion {
   std::string protocol = "auto";
   // The version of NCCL: "2.27", "2.27.3". If it is empty, the version is the measured one.
   std::string nccl_version;
+  // How the host launches the kernels (host_launches.h): "eager" or "graph", and for eager launches
+  // the GPUs for which one thread launches, as `-g` of nccl-tests.
+  std::string launch = "eager";
+  std::int64_t gpus_per_thread = 1;
 
   // The keys of moe-dispatch and moe-combine.
   std::string mode = "normal";

@@ -133,6 +133,33 @@ TEST_F(VersionedNetwork, AnAlgorithmMoreIsNeverSlower) {
   }
 }
 
+// By hand from the tables of 2.20.3 for eight H100: a ring with LL takes 6.6 + 14 * 0.6 us and
+// carries min(87.7, 360 / 4) * 8 / 14 GB/s, NVLS takes 23 us and carries 267 GB/s, so that NVLS is
+// the least from 0.5 MB on. In 2.30 LL carries 141 * 8 / 14 GB/s and NVLS starts at 25 us.
+TEST_F(VersionedNetwork, AVersionChoosesByItsOwnTables) {
+  const auto chosen = [&](int minor, double bytes, const char* gpu) {
+    return network(8, LibraryVersion{2, minor}, gpu)->choice(all_reduce(8, bytes), {});
+  };
+  EXPECT_EQ(chosen(20, 256 << 10, "h100-sxm").algorithm, "ring");
+  EXPECT_EQ(chosen(20, 1 << 20, "h100-sxm").algorithm, "nvls");
+  EXPECT_EQ(chosen(30, 1 << 20, "h100-sxm").algorithm, "ring");
+  EXPECT_EQ(chosen(20, 1 << 20, "a100-80g-sxm").protocol, "ll");
+  EXPECT_EQ(chosen(20, 2 << 20, "a100-80g-sxm").protocol, "ll128");
+  EXPECT_EQ(chosen(30, 2 << 20, "a100-80g-sxm").protocol, "ll");
+}
+
+// A version that chooses the reduction in the switch waits for it.
+TEST_F(VersionedNetwork, TheTimeIsThatOfTheVersionsChoice) {
+  const Collective c = all_reduce(8, 1 << 20);
+  const auto old = network(8, LibraryVersion{2, 20});
+  EXPECT_EQ(old->predict(c).algorithm, "nvls");
+  EXPECT_EQ(old->predict(c).time.value,
+            old->predict(c, forced(CollectiveAlgorithm::kNvls)).time.value);
+  EXPECT_GT(old->predict(c).time.value, network(8, LibraryVersion{2, 30})->predict(c).time.value);
+  // A version without NVLS has the ring.
+  EXPECT_EQ(network(8, LibraryVersion{2, 16})->predict(c).algorithm, "ring");
+}
+
 TEST_F(VersionedNetwork, AFrameworksOwnKernelDoesNotDependOnTheVersion) {
   const Collective small = all_reduce(8, 65536);
   const auto old = network(8, LibraryVersion{2, 10}, "h100-sxm", "vllm")->predict(small).time;

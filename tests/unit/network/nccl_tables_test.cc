@@ -54,6 +54,29 @@ TEST(NcclTables, TheLatestVersionIsTaken) {
   EXPECT_THROW(nccl_tables(Bundle().replacing("network", {})), InputError);
 }
 
+TEST(NcclTables, AVersionHasTheTablesOfTheNearestOne) {
+  const auto version = [](int minor, int patch = -1) {
+    return nccl_tables(Bundle(), LibraryVersion{2, minor, patch}).version;
+  };
+  EXPECT_EQ(version(7), "2.20");
+  EXPECT_EQ(version(20, 5), "2.20");
+  EXPECT_EQ(version(24), "2.20");  // as near to 2.28
+  EXPECT_EQ(version(25), "2.28");
+  EXPECT_EQ(version(29, 2), "2.28");  // as near to 2.30
+  EXPECT_EQ(version(35), "2.30");
+  EXPECT_EQ(&nccl_tables(Bundle(), LibraryVersion{2, 30}), &nccl_tables(Bundle()));
+}
+
+// Looked up in tuning.cc of v2.20.3-1.
+TEST(NcclTables, OlderVersionsHaveTheirOwnNumbers) {
+  const NcclTables& t = nccl_tables(Bundle(), LibraryVersion{2, 20});
+  const auto row = [](CollectiveAlgorithm a) { return static_cast<std::size_t>(a); };
+  EXPECT_EQ(t.nvlink[row(CollectiveAlgorithm::kNvls)][2], 23);
+  EXPECT_EQ(t.network[row(CollectiveAlgorithm::kTree)][2], 28);
+  EXPECT_EQ(t.ll_one_node[2], 87.7);
+  EXPECT_EQ(t.ring_ll_share[0], 0.25);
+}
+
 TEST(NcclTables, FaultsAreLocated) {
   const std::string text = bundled_text();
   EXPECT_EQ(error_of(text), "");

@@ -84,7 +84,7 @@ TEST(NetworkModel, SymmetricKernelsStartOnce) {
   const auto rack = network("gb200", tp(64));
   const CollectiveTime t = rack->predict(small, symmetric);
   EXPECT_LT(t.time.value, microseconds(20));
-  EXPECT_GT(rack->predict(small).time.value, microseconds(100));
+  EXPECT_GT(rack->predict(small).time.value, 3 * t.time.value);
   EXPECT_EQ(t.time.origin, Origin::kAnalytical);
   const Collective eight{CKind::kAllReduce, Group::kTensor, 8, Bytes(8)};
   for (const auto& [gpu, measured] : {std::pair{"h200-sxm", 2.3}, std::pair{"b200-sxm", 3.0}}) {
@@ -97,6 +97,62 @@ TEST(NetworkModel, SymmetricKernelsStartOnce) {
                InputError);
   EXPECT_THROW(network("mi300x", tp(8))->predict(eight, symmetric), InputError);
   EXPECT_THROW(network("h100-pcie", tp(8))->predict(eight, symmetric), InputError);
+}
+
+// Small messages of 9 to 72 GPUs of a rack were never measured: a ring of 64 takes 7.6 us and 126
+// steps of 1.23 us, a reduction in the switches 25 us by NCCL's estimate. The interval holds both.
+TEST(NetworkModel, SmallMessagesInARackLieBetweenChainAndSwitches) {
+  const auto small = [](int ranks) {
+    return network("gb200", tp(ranks))
+        ->predict({CKind::kAllReduce, Group::kTensor, ranks, Bytes(1024)})
+        .time;
+  };
+  const Estimate<Seconds> rack = small(64);
+  EXPECT_EQ(rack.origin, Origin::kTransferred);
+  EXPECT_GT(rack.value, microseconds(40));
+  EXPECT_LT(rack.value, microseconds(100));
+  EXPECT_LT(rack.quantile(0.05), microseconds(30));
+  EXPECT_GT(rack.quantile(0.95), microseconds(160));
+  // Eight GPUs were measured.
+  EXPECT_LT(small(8).origin, Origin::kTransferred);
+  Seconds last = small(8).value;
+  for (const int ranks : {9, 12, 16, 32, 48, 64, 72}) {
+    const Seconds t = small(ranks).value;
+    EXPECT_GE(t, last) << ranks;
+    last = t;
+  }
+}
+
+TEST(NetworkModel, TimesInARackGrowWithBytes) {
+  for (const CKind kind : {CKind::kAllReduce, CKind::kAllGather, CKind::kReduceScatter}) {
+    const auto rack = network("gb200", tp(64));
+    double last = 0;
+    for (double bytes = 64; bytes < 4e9; bytes *= 1.3) {
+      const double t = us(*rack, kind, 64, bytes);
+      EXPECT_GE(t, last) << to_text(kind) << " " << bytes;
+      last = t;
+    }
+  }
+}
+
+// The rows of NVLS are of 16 MiB and more, where its curve starts in 55 us. NCCL reckons 25 us.
+TEST(NetworkModel, AForcedReductionInTheSwitchStartsAsNcclReckons) {
+  const ForcedChoice nvls{CollectiveAlgorithm::kNvls, {}};
+  const auto m = network("h100-sxm", tp(8));
+  const auto time = [&](double bytes, const ForcedChoice& forced) {
+    return m->predict({CKind::kAllReduce, Group::kTensor, 8, Bytes(bytes)}, forced).time;
+  };
+  EXPECT_GT(time(1024, nvls).value, microseconds(25));
+  EXPECT_LT(time(1024, nvls).value, microseconds(35));
+  EXPECT_EQ(time(1024, nvls).origin, Origin::kTransferred);
+  EXPECT_EQ(time(1 << 30, nvls).value, time(1 << 30, {}).value);
+  Seconds last(0);
+  for (double bytes = 1024; bytes < 4e9; bytes *= 1.5) {
+    const Seconds t = time(bytes, nvls).value;
+    EXPECT_GE(t, last) << bytes;
+    EXPECT_GE(t, time(bytes, {}).value) << bytes;
+    last = t;
+  }
 }
 
 // Two servers with the same PCIe generation differ by the switches and sockets between their GPUs.

@@ -94,6 +94,15 @@ TEST(Runner, ANamedNodeSaysHowManyPortsItHas) {
             "a node of 8 GPUs has 4 ports of efa-100: 2 GPUs share a port");
   EXPECT_EQ(note("gpu: h100-sxm, node: aws-p5", 16),
             "a node of 8 GPUs has 32 ports of efa-100: 4 for each GPU");
+  // The network alone selects the machine that is sold with the GPU and it.
+  EXPECT_EQ(note("gpu: a100-80g-sxm, node: efa-100", 16),
+            "a node of 8 GPUs has 4 ports of efa-100: 2 GPUs share a port");
+  EXPECT_EQ(note("gpu: h100-sxm, node: efa-100", 16),
+            "a node of 8 GPUs has 32 ports of efa-100: 4 for each GPU");
+  EXPECT_EQ(note("gpu: h200-sxm, node: efa-200", 16),
+            "a node of 8 GPUs has 16 ports of efa-200: 2 for each GPU");
+  EXPECT_EQ(note("gpu: h100-sxm, node: 8xefa-100", 16),
+            "a node of 8 GPUs has 8 ports of efa-100: one for each GPU");
   EXPECT_EQ(note("gpu: h100-sxm, node: aws-p5", 8), "");
   EXPECT_EQ(note("gpu: h100-sxm", 16), "");
 }
