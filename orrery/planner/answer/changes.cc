@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "orrery/base/error.h"
+#include "orrery/planner/answer/more_memory.h"
 
 namespace orrery {
 namespace {
@@ -13,6 +14,7 @@ namespace {
 constexpr double kBelow = 1 - 1e-6, kAbove = 1 + 1e-6;
 constexpr double kLoosest = 2;  // times a limit, beyond which no flip is sought
 constexpr double kDifference = 0.1;
+constexpr double kGb = 1e9;
 constexpr double kSame = 1e-9;
 constexpr int kMostFlips = 12;  // of one limit
 constexpr std::int64_t kMoreGpus[] = {1, 2, 4, 8};
@@ -51,6 +53,7 @@ class Changes {
     }
     more_gpus();
     more_money();
+    more_memory();
     other_gpus();
     usual();
     return std::move(out_);
@@ -59,7 +62,7 @@ class Changes {
  private:
   bool by_rate() const { return plan_.objective == PlanObjective::kThroughput; }
   double gain(const Raced& r) const {
-    const double ratio = ranked_by(plan_.objective, r) / ranked_by(plan_.objective, best_);
+    const double ratio = r.ranked / best_.ranked;
     return by_rate() ? ratio - 1 : 1 - ratio;
   }
   bool improves(const std::optional<Raced>& r) const { return r && gain(*r) > kSame; }
@@ -173,6 +176,27 @@ class Changes {
         price(each, "each 1000 USD a month"));
   }
 
+  // The plan of its own type of GPU alone, each with a tenth more memory.
+  void more_memory() {
+    const GpuStock& own = best_.fleet.engine.gpu;
+    if (!runner_.bundle().find(fmt::format("gpus/{}.yaml", own.gpu))) return;  // a file of the user
+    const double capacity = runner_.catalog().gpu(own.gpu).memory.capacity.value();
+    const double more = std::max(1.0, std::round(kDifference * capacity / kGb));
+    Runner larger(with_more_memory(runner_.bundle(), own.gpu, Bytes(more * kGb)));
+    Scenario q = question_;
+    choice_of(q).gpu = {own.gpus > 0 ? fmt::format("{}:{}", own.gpu, own.gpus) : own.gpu};
+    Desk desk;  // what is kept is of the catalog as it is
+    Trials trials(larger, q, load_, desk);
+    const RaceResult raced = race(q, load_, first_stage(larger, q, load_, desk), trials);
+    // More memory serves no less; where nothing is better, the plan stays.
+    std::optional<Raced> best;
+    if (!raced.best.empty()) best = raced.best.front();
+    if (!improves(best)) best = best_;
+    const double each = std::abs(best->value - best_.value) / more;
+    add(fmt::format("{:.0f} GB more memory on each {}", more, own.gpu), std::move(best),
+        price(each, "each GB"));
+  }
+
   // The plan of one type of GPU alone, with as many of it as are wanted.
   void other_gpus() {
     std::vector<std::string> types;
@@ -199,10 +223,9 @@ class Changes {
         add(type + " alone", std::move(r));
         continue;
       }
-      const double gpus = ranked_by(PlanObjective::kGpus, *r);
+      const double gpus = r->ranked;
       out_.push_back({type + " alone", std::move(r), std::nullopt,
-                      fmt::format("better below {:.3g} USD for a GPU-hour",
-                                  ranked_by(plan_.objective, best_) / gpus)});
+                      fmt::format("better below {:.3g} USD for a GPU-hour", best_.ranked / gpus)});
     }
   }
 

@@ -13,8 +13,10 @@
 //   gpus     1, 2, 4 and 8 more GPUs than plan.gpus, as far as they are a limit; a stock without
 //            end
 //   budget   10 % more
+//   memory   a tenth more on each board of the plan's type of GPU: what each GB brings. Searched
+//            among engines on this type alone, with simulations of its own
 //   gpu      each other type of GPU alone; with objective cost the price at which it is as good:
-//            what the plan is ranked by (ranked_by()) divided by the same of its GPUs
+//            what the plan is ranked by (Raced::ranked) divided by the same of its GPUs
 //   usual    the smallest engine that holds the model, and one over a node, of the plan's GPU, with
 //            as many GPUs and as much money as they need
 //
@@ -33,7 +35,7 @@ namespace orrery {
 struct Change {
   std::string what;           // "tpot below 37 ms"
   std::optional<Raced> best;  // none: nothing keeps the limits then
-  // Share by which the best plan is ranked better then (ranked_by()); less than 0: worse. None: it
+  // Share by which the best plan is ranked better then (Raced::ranked); less than 0: worse. None: it
   // depends on a price.
   std::optional<double> gain;
   std::string price;         // what a unit of the change brings, or a price; may be empty

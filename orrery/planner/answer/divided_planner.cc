@@ -14,6 +14,7 @@
 #include "orrery/planner/search/stock_program.h"
 #include "orrery/planner/verify/proof.h"
 #include "orrery/planner/verify/share_table.h"
+#include "orrery/planner/verify/slo_limits.h"
 #include "orrery/scenario/document/scenario_keys.h"
 
 namespace orrery {
@@ -61,7 +62,8 @@ struct Fleet {
 
 class Division {
  public:
-  Division(Runner& runner, const Scenario& question, Desk& desk)
+  // `same`: has simulated the same models and loads.
+  Division(Runner& runner, const Scenario& question, Desk& desk, const Division* same = nullptr)
       : plan_(question.as<PlanQuestion>().choice), desk_(desk) {
     for (Scenario& own : questions_of(question)) {
       Model& m = *models_.emplace_back(std::make_unique<Model>());
@@ -75,6 +77,7 @@ class Division {
         throw Infeasible(fmt::format("none of {} engines can serve {}: {}", m.first.considered,
                                      m.question.model, counted(m.first.rejected)));
       m.trials = std::make_unique<Trials>(runner, m.question, m.load, desk);
+      if (same != nullptr) m.trials->learn(*same->models_[models_.size() - 1]->trials);
       m.shares = std::make_unique<ShareTable>(plan_, m.load, m.first, *m.trials);
     }
     stocks();
@@ -94,9 +97,14 @@ class Division {
         known = false;
         shares.settle(p.option, p.engines);
       }
-      if (known) return fleets(*solution);
+      if (known) {
+        value_ = solution->value;
+        return fleets(*solution);
+      }
     }
   }
+  // The money or the GPUs of the fleets that settled() has returned last.
+  double value() const { return value_; }
 
   // The same, which keep the limits with requests that were not seen before.
   std::vector<Fleet> proved() {
@@ -223,6 +231,119 @@ class Division {
   std::map<std::string, std::size_t> stock_of_;  // by the GPU
   std::vector<std::int64_t> stocks_;
   std::map<std::string, bool> kept_;  // by the fleet and its rate
+  double value_ = 0;
+};
+
+// What would change the fleets: each line divides the GPUs again with one thing changed.
+class DividedChanges {
+ public:
+  DividedChanges(Runner& runner, const Scenario& question, Desk& desk, Division& division)
+      : runner_(runner), question_(question), desk_(desk), division_(division) {
+    division_.settled();
+    value_ = division_.value();
+  }
+
+  std::vector<std::string> all() {
+    const PlanChoice& plan = question_.as<PlanQuestion>().choice;
+    for (std::size_t m = 0; m <= plan.others.size(); ++m)
+      for (const SloLimit limit : kSloLimits) limits(m, limit);
+    if (plan.gpus > 0) more("GPU", [](PlanChoice& c, std::int64_t n) { c.gpus += n; });
+    for (std::size_t i = 0; i < plan.gpu.size(); ++i) {
+      const GpuStock stock = GpuStock::parse(plan.gpu[i]);
+      if (stock.gpus == 0) continue;
+      more(stock.gpu, [&](PlanChoice& c, std::int64_t n) {
+        c.gpu[i] = fmt::format("{}:{}", stock.gpu, stock.gpus + n);
+      });
+    }
+    if (plan.budget > 0) {
+      Scenario q = question_;
+      choice_of(q).budget *= 1 + kDifference;
+      add(fmt::format("{:.0f} USD a month more", kDifference * plan.budget), found(q), 0, "");
+    }
+    return std::move(out_);
+  }
+
+ private:
+  static constexpr double kDifference = 0.1;  // of a limit, and of the budget
+
+  struct Found {
+    std::string fleets;
+    double value = 0;
+  };
+
+  static PlanChoice& choice_of(Scenario& s) { return std::get<PlanQuestion>(s.asked).choice; }
+
+  std::optional<Found> found(const Scenario& question) {
+    try {
+      Division other(runner_, question, desk_, &division_);
+      Found out;
+      for (const Fleet& f : other.settled())
+        out.fleets += (out.fleets.empty() ? "" : " and ") + f.plan.name();
+      out.value = other.value();
+      return out;
+    } catch (const Infeasible&) {
+      return std::nullopt;
+    }
+  }
+
+  // `units`: of the change, of which each brings its part; 0: it has none.
+  void add(const std::string& what, const std::optional<Found>& f, double units,
+           const std::string& unit) {
+    if (!f) {
+      out_.push_back(fmt::format("with {}: nothing keeps the limits", what));
+      return;
+    }
+    const double gain = 1 - f->value / value_;
+    if (std::abs(gain) < kSame) {
+      out_.push_back(fmt::format("with {}: no better plan", what));
+      return;
+    }
+    std::string each;
+    if (units > 0)
+      each = fmt::format(
+          ": {:.3g} {} for each {}", std::abs(f->value - value_) / units,
+          choice_of(question_).objective == PlanObjective::kCost ? "USD an hour" : "GPUs", unit);
+    out_.push_back(fmt::format("with {}: {}, {:.1f} % {}{}", what, f->fleets, 100 * std::abs(gain),
+                               gain > 0 ? "better" : "worse", each));
+  }
+
+  void limits(std::size_t model, SloLimit limit) {
+    const auto slo_of = [model](Scenario& s) -> ServiceQuestion::Slo& {
+      auto& q = std::get<PlanQuestion>(s.asked);
+      return model == 0 ? q.service.slo : q.choice.others[model - 1].service.slo;
+    };
+    const double ms = allowed(slo_of(question_), limit) / milliseconds(1);
+    if (ms <= 0) return;
+    for (const double factor : {1 - kDifference, 1 + kDifference}) {
+      Scenario q = question_;
+      allow(slo_of(q), limit, milliseconds(factor * ms));
+      const std::string& name =
+          model == 0 ? question_.model : choice_of(question_).others[model - 1].model;
+      add(fmt::format("{} of {} at {:.4g} ms", name_of(limit), name, factor * ms), found(q),
+          kDifference * ms, "ms");
+    }
+  }
+
+  // As many more as change something, 8 at most.
+  template <class Change>
+  void more(const std::string& what, Change change) {
+    for (const std::int64_t n : {1, 2, 4, 8}) {
+      Scenario q = question_;
+      change(choice_of(q), n);
+      const std::optional<Found> f = found(q);
+      if (n < 8 && (!f || f->value >= value_ * (1 - kSame))) continue;
+      add(fmt::format("{} more {}", n, what), f, static_cast<double>(n), "of them");
+      return;
+    }
+  }
+
+  static constexpr double kSame = 1e-9;
+  Runner& runner_;
+  Scenario question_;
+  Desk& desk_;
+  Division& division_;
+  double value_ = 0;
+  std::vector<std::string> out_;
 };
 
 // The proofs of the fleets. All fleets of a model keep the limits together.
@@ -264,7 +385,7 @@ void check_divided(const PlanChoice& plan) {
   refuse(plan.modes != PlanChoice().modes, "plan.modes other than aggregated");
   refuse(!plan.day.empty(), "plan.day");
   refuse(!plan.robust.empty(), "plan.robust");
-  refuse(plan.explain, "plan.explain");
+  refuse(!plan.what_if_gpu.empty(), "plan.what_if_gpu");
 }
 
 Plans find_divided_plan(Runner& runner, const Scenario& question, Desk& desk) {
@@ -302,6 +423,9 @@ Plans find_divided_plan(Runner& runner, const Scenario& question, Desk& desk) {
   if (hour > 0) all += fmt::format("; {:.4g} USD an hour", hour);
   told.insert(told.begin() + 1, all);
   told.insert(told.end(), division.notes().begin(), division.notes().end());
+  if (question.as<PlanQuestion>().choice.explain)
+    for (std::string& change : DividedChanges(runner, question, desk, division).all())
+      told.push_back(std::move(change));
   told.push_back(fmt::format("complete: {} of {} engines can serve; {} simulations", options,
                              considered, division.simulations()));
   return out;

@@ -71,10 +71,10 @@ std::string compared(PlanObjective objective, const Proof& best, const Proof& ot
   std::string out =
       fmt::format("{:+.1f} % {} beside the best plan", more(best.raced.value, other.raced.value),
                   kWhat[static_cast<std::size_t>(objective)]);
-  if (best.chance != other.chance)
-    out += fmt::format("; {:+.1f} % {} the chance",
-                       more(ranked_by(best, objective), ranked_by(other, objective)),
-                       objective == PlanObjective::kThroughput ? "times" : "over");
+  if (objective == PlanObjective::kThroughput || best.chance != other.chance)
+    out += fmt::format(
+        "; {:+.1f} % {}", more(ranked_by(best, objective), ranked_by(other, objective)),
+        objective == PlanObjective::kThroughput ? "of the expected rate" : "over the chance");
   return out;
 }
 

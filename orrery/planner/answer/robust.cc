@@ -131,8 +131,6 @@ std::vector<RobustPlan> robust_plans(Runner& runner, const Scenario& question,
   for (const double load : factors(drift.load))
     for (const double lengths : factors(drift.lengths))
       cases.push_back(case_of(question, load, lengths));
-  const PlanObjective objective = question.as<PlanQuestion>().choice.objective;
-  const auto expected = [objective](const Raced& r) { return ranked_by(objective, r); };
   std::vector<std::unique_ptr<Searched>> searched;
   std::vector<double> best;
   std::map<std::string, RobustPlan> candidates;  // by the option's name
@@ -140,7 +138,7 @@ std::vector<RobustPlan> robust_plans(Runner& runner, const Scenario& question,
   for (const Case& c : cases) {
     searched.push_back(std::make_unique<Searched>(runner, c, desk));
     const std::vector<Raced> found = searched.back()->best();
-    best.push_back(found.empty() ? kNone : expected(found.front()));
+    best.push_back(found.empty() ? kNone : found.front().ranked);
     if (!found.empty()) candidates[found.front().fleet.engine.name()];
   }
   std::vector<RobustPlan> out;
@@ -154,7 +152,7 @@ std::vector<RobustPlan> robust_plans(Runner& runner, const Scenario& question,
       }
       const Raced& r = own.front();
       if (plan.worst.empty() || r.fleet.engines > plan.fleet.engines) plan.fleet = r.fleet;
-      const double regret = expected(r) / best[i] - 1;
+      const double regret = r.ranked / best[i] - 1;
       if (plan.worst.empty() || regret > plan.regret)
         plan.regret = std::max(0.0, regret), plan.worst = cases[i].name;
     }

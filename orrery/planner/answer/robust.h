@@ -5,7 +5,7 @@
 // candidates are the plans that are shown and the best plan of each case, each free to have as many
 // engines as a case needs: that is what can be changed later, GPU, engine, format and layout are
 // not. The regret of a candidate in a case is how much its best fleet is ranked below the best one
-// there (ranked_by()); the robust plan has the smallest largest regret (minimax).
+// there (Raced::ranked); the robust plan has the smallest largest regret (minimax).
 #pragma once
 
 #include <string>

@@ -4,6 +4,8 @@
 
 #include <map>
 
+#include "orrery/scenario/answer/prospect.h"
+
 namespace orrery {
 namespace {
 
@@ -23,7 +25,9 @@ std::vector<std::string> run_changes(PlanObjective objective, const RunSearch& s
   std::map<std::string, const RatedRun*> others;  // the fewest GPU-hours of each other type
   for (const auto& size : search.best) {
     const RatedRun& r = size.front();
-    if (r.run.total < best.run.total && (!sooner || r.run.usd < sooner->run.usd)) sooner = &r;
+    if (r.run.total < best.run.total && r.run.usd > best.run.usd &&
+        (!sooner || r.run.usd < sooner->run.usd))
+      sooner = &r;
     if (r.plan.gpu.gpu == best.plan.gpu.gpu) continue;
     const RatedRun*& least = others[r.plan.gpu.gpu];
     if (least == nullptr || gpu_hours(r) < gpu_hours(*least)) least = &r;
@@ -40,7 +44,8 @@ std::vector<std::string> run_changes(PlanObjective objective, const RunSearch& s
   }
   for (const auto& [gpu, r] : others)
     out.push_back(fmt::format("with {} alone: {}: better below {:.3g} USD for a GPU-hour", gpu,
-                              r->plan.name(), best.run.usd / gpu_hours(*r)));
+                              r->plan.name(),
+                              best.ranked(objective) / per_chance(gpu_hours(*r), r->fits)));
   return out;
 }
 

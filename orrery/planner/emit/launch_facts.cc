@@ -25,13 +25,17 @@ void declare(Fields& f, LaunchFacts& l) {
         g.add("max_model_len", l.max_model_len, "longest sequence").verbatim();
       },
       "flags of a layout");
-  f.custom(
-      "formats", Field::Type::kGroup,
-      [&l](const Node& n) {
-        for (std::size_t i = 0; i < n.keys().size(); ++i)
-          l.formats[n.keys()[i]] = n.items()[i].text();
-      },
-      [] { return nlohmann::ordered_json::object(); }, "flags of formats of the weights");
+  const auto add_map = [&f](const char* key, std::map<std::string, std::string>& map,
+                            const char* help) {
+    f.custom(
+        key, Field::Type::kGroup,
+        [&map](const Node& n) {
+          for (std::size_t i = 0; i < n.keys().size(); ++i) map[n.keys()[i]] = n.items()[i].text();
+        },
+        [] { return nlohmann::ordered_json::object(); }, help);
+  };
+  add_map("formats", l.formats, "flags of formats of the weights");
+  add_map("aliases", l.aliases, "other words of a command, each with the one that is used here");
   f.add("checkpoint_formats", l.checkpoint_formats, "formats are those of the checkpoint");
   f.add("prefill", l.prefill, "flags of an engine that prefills alone").verbatim();
   f.add("decode", l.decode, "flags of an engine that decodes alone").verbatim();

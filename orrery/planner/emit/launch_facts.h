@@ -16,6 +16,7 @@ struct LaunchFacts {
   std::string tp, pp, dp, ep, max_model_len;
   std::map<std::string, std::string> formats;  // by the format of the weights
   bool checkpoint_formats = false;             // the checkpoint alone says the format
+  std::map<std::string, std::string> aliases;  // other words for words of the facts
   std::string requests_counter;  // of Prometheus: requests since the start; empty: not known
   std::vector<std::string> sources;
 };

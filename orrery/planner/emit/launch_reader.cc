@@ -190,16 +190,36 @@ std::vector<std::string> shell_words(const std::string& command) {
   return out;
 }
 
+namespace {
+
+// The words of a command as the facts have them. `start`: also those before its flags.
+std::vector<std::string> without_aliases(std::vector<std::string> words, const LaunchFacts& facts,
+                                         bool start) {
+  for (std::string& word : words) {
+    if (!start && !word.starts_with("-")) continue;
+    const std::size_t equals = word.find('=');
+    const auto alias = facts.aliases.find(word.substr(0, equals));
+    if (alias != facts.aliases.end())
+      word = alias->second + (equals == word.npos ? "" : word.substr(equals));
+  }
+  return words;
+}
+
+}  // namespace
+
 LaunchRead read_launch(const Bundle& bundle, const std::string& command) {
-  const std::vector<std::string> words = shell_words(command);
+  const std::vector<std::string> as_written = shell_words(command);
   for (const std::string& engine : launched_engines(bundle)) {
     const LaunchFacts facts = *launch_facts(bundle, engine);
     std::vector<std::string> starts = worker_commands(bundle, engine);
     starts.insert(starts.begin(), facts.command);
-    for (const std::string& start : starts) {
-      if (auto read = Reader(facts).read(start, words)) {
-        read->option.engine = engine;
-        return *read;
+    for (const bool aliases_of_start : {false, true}) {
+      const auto words = without_aliases(as_written, facts, aliases_of_start);
+      for (const std::string& start : starts) {
+        if (auto read = Reader(facts).read(start, words)) {
+          read->option.engine = engine;
+          return *read;
+        }
       }
     }
   }

@@ -3,8 +3,9 @@
 //
 //   vllm serve meta-llama/Llama-3.1-70B-Instruct --tensor-parallel-size 4 --max-model-len 8192
 //
-// Values of flags may also follow '='. Flags that the facts do not know are listed, so that nobody
-// takes a command for read that was read in part.
+// Values of flags may also follow '=', and other words that the facts know for a flag are read as
+// it (-tp). Flags that the facts do not know are listed, so that nobody takes a command for read
+// that was read in part.
 #pragma once
 
 #include <string>

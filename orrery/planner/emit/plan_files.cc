@@ -141,6 +141,17 @@ void at_rate(ServiceQuestion& service, double rate) {
   service.rate = rate;
 }
 
+// Plans are alternatives, and have one name in a cluster. Fleets that share GPUs run side by side:
+// each has a name of its own, orrery-plan-1 and so on.
+std::string named(std::string text, const Plans& plans, std::size_t fleet) {
+  const std::string name = "orrery-plan";
+  if (plans.questions.empty()) return text;
+  const std::string own = fmt::format("{}-{}", name, fleet + 1);
+  for (std::size_t at = text.find(name); at != text.npos; at = text.find(name, at + own.size()))
+    text.replace(at, name.size(), own);
+  return text;
+}
+
 std::int64_t node_gpus(const Bundle& bundle, const FleetPlan& plan) {
   const Catalog catalog(bundle);
   return node_of(catalog, catalog.gpu(plan.engine.gpu.gpu), "").gpu_count;
@@ -177,11 +188,13 @@ Files plan_files(const Bundle& bundle, const Scenario& question, const Plans& pl
     out.emplace_back(folder + "launch.sh", launch_script(bundle, plan, model, longest));
     out.emplace_back(folder + "bench.sh", bench_script(service, model));
     for (auto& file : platform_files(bundle, plan, model, longest, node_gpus(bundle, plan)))
-      out.emplace_back(folder + file.first, std::move(file.second));
+      out.emplace_back(folder + file.first, named(std::move(file.second), plans, i));
     if (plan.decode) continue;
     if (std::string text = kubernetes(bundle, plan, model, longest); !text.empty())
-      out.emplace_back(folder + "kubernetes.yaml",
-                       text + autoscaler(bundle, plan, plans.rates[i], plans.answer.points.at(i)));
+      out.emplace_back(
+          folder + "kubernetes.yaml",
+          named(text + autoscaler(bundle, plan, plans.rates[i], plans.answer.points.at(i)), plans,
+                i));
   }
   return out;
 }

@@ -9,6 +9,8 @@
 //   1/dynamo.yaml, 1/llm-d-values.yaml, 1/trtllm-disaggregated.yaml
 //                             of platforms that can start the engine (platforms.h)
 //   1/bench.sh                the load of the question, for the service as it runs
+//
+// Fleets of a plan that divides GPUs have names of their own in a cluster, because all of them run.
 #pragma once
 
 #include <string>

@@ -89,7 +89,7 @@ RunSearch read_part(const std::string& bytes, const GpuStock& stock) {
 void add_part(const RunSearch& part, RunSearch& search) {
   const auto keep = [](PlanObjective by, const std::optional<RatedRun>& r,
                        std::optional<RatedRun>& best) {
-    if (r && (!best || better(by, *r, *best))) best = r;
+    if (r && (!best || lower(by, *r, *best))) best = r;
   };
   keep(PlanObjective::kTime, part.fastest, search.fastest);
   keep(PlanObjective::kCost, part.cheapest, search.cheapest);

@@ -11,6 +11,7 @@
 #include "orrery/planner/search/run_parts.h"
 #include "orrery/planner/space/run_launch.h"
 #include "orrery/planner/space/run_space.h"
+#include "orrery/scenario/answer/prospect.h"
 #include "orrery/scenario/training/training_layout.h"
 #include "orrery/training/schedules/job_schedule.h"
 
@@ -130,7 +131,7 @@ class Layouts {
     if (choice_.objective == PlanObjective::kPareto ||
         others.size() < static_cast<std::size_t>(choice_.top))
       return "";
-    return least.value(choice_.objective) > others.back().value(choice_.objective)
+    return least.value(choice_.objective) > others.back().ranked(choice_.objective)
                ? "even at the arithmetic peak worse than the plans"
                : "";
   }
@@ -272,8 +273,8 @@ class Layouts {
   void keep(RatedRun r) {
     if (choice_.objective == PlanObjective::kEnergy && r.run.joules <= 0)
       return out_.reject("the power of the GPU is not known");
-    if (!out_.fastest || better(PlanObjective::kTime, r, *out_.fastest)) out_.fastest = r;
-    if (!out_.cheapest || better(PlanObjective::kCost, r, *out_.cheapest)) out_.cheapest = r;
+    if (!out_.fastest || lower(PlanObjective::kTime, r, *out_.fastest)) out_.fastest = r;
+    if (!out_.cheapest || lower(PlanObjective::kCost, r, *out_.cheapest)) out_.cheapest = r;
     if (choice_.by > Seconds(0) && r.run.total > choice_.by)
       return out_.reject("ends after plan.by");
     if (choice_.budget > 0 && r.run.usd > choice_.budget)
@@ -318,7 +319,17 @@ double RatedRun::value(PlanObjective objective) const {
   }
 }
 
+double RatedRun::ranked(PlanObjective objective) const {
+  return objective == PlanObjective::kPareto ? value(objective)
+                                             : per_chance(value(objective), fits);
+}
+
 bool better(PlanObjective objective, const RatedRun& a, const RatedRun& b) {
+  const double x = a.ranked(objective), y = b.ranked(objective);
+  return x != y ? x < y : lower(objective, a, b);
+}
+
+bool lower(PlanObjective objective, const RatedRun& a, const RatedRun& b) {
   const double x = a.value(objective), y = b.value(objective);
   if (x != y) return x < y;
   if (a.run.total != b.run.total) return a.run.total < b.run.total;

@@ -35,9 +35,14 @@ struct RatedRun {
 
   // The quantity that the objective has least of; the time where it is kPareto.
   double value(PlanObjective objective) const;
+  // What it is ranked by: the value over the chance that it fits, which is the reciprocal of its
+  // expected score (scenario/answer/prospect.h); of kPareto the value.
+  double ranked(PlanObjective objective) const;
 };
-// Whether `a` is better than `b`: it has a smaller value, then less time, fewer GPUs, and at last
-// the smaller name. The order therefore does not depend on the order of the space.
+// Whether `a` has a smaller value than `b`, then less time, fewer GPUs, and at last the smaller
+// name. The order therefore does not depend on the order of the space.
+bool lower(PlanObjective objective, const RatedRun& a, const RatedRun& b);
+// Whether `a` is better than `b`: it is ranked by less, or by the same and is lower().
 bool better(PlanObjective objective, const RatedRun& a, const RatedRun& b);
 
 struct RunSearch {

@@ -6,16 +6,12 @@
 
 namespace orrery {
 
-// The levels of the error of step times at which fleets are judged: the quantiles of 5, 15, ...
-// 95 %. Steps are slower at a higher level.
-inline constexpr int kLevels = 10;
-
 class FleetJudge {
  public:
   virtual ~FleetJudge() = default;
   // Whether the fleet keeps the limits at `rate` requests/s, with steps at PlanChoice::confidence.
   virtual bool meets(const FleetPlan& fleet, double rate) = 0;
-  // The same with steps at a level, 0 to kLevels - 1.
+  // The same with the times of all steps at a level of their error (scenario/answer/prospect.h).
   virtual bool meets_at(const FleetPlan& fleet, double rate, int level) = 0;
   // The energy of a request at that rate, J; 0: not known.
   virtual double energy_per_request(const FleetPlan& fleet, double rate) = 0;

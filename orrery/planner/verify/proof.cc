@@ -1,6 +1,7 @@
 #include "orrery/planner/verify/proof.h"
 
 #include "orrery/base/error.h"
+#include "orrery/scenario/answer/prospect.h"
 
 namespace orrery {
 namespace {
@@ -26,6 +27,7 @@ Proof settled(const Scenario& question, const Raced& raced, Trials& trials) {
     if (by_rate) {
       out.raced.rate *= kLess;
       out.raced.value = out.raced.rate;
+      out.raced.ranked *= kLess;
       continue;
     }
     const double before = static_cast<double>(out.raced.fleet.gpus());
@@ -69,7 +71,8 @@ double headroom_of(const FleetPlan& fleet, double rate, Trials& trials) {
 }
 
 double ranked_by(const Proof& proof, PlanObjective objective) {
-  return ranked_by(objective, proof.raced.value, proof.chance);
+  if (objective == PlanObjective::kThroughput) return proof.raced.ranked;
+  return per_chance(proof.raced.value, proof.chance);
 }
 
 std::int64_t first_seed(const PlanQuestion& asked) { return asked.service.seed + kOtherSeed; }
@@ -77,7 +80,7 @@ std::int64_t first_seed(const PlanQuestion& asked) { return asked.service.seed +
 bool keeps_at(const Scenario& question, const FleetPlan& fleet, double rate, int level,
               Trials& trials) {
   const std::int64_t seed = first_seed(question.as<PlanQuestion>()) + 1 + level;
-  return Trials::kept(trials.again(fleet, rate, seed, Trials::deviations_at(level), false));
+  return Trials::kept(trials.again(fleet, rate, seed, deviations_at(level), false));
 }
 
 std::vector<Proof> prove_all(const Scenario& question, const std::vector<Raced>& raced,

@@ -16,6 +16,7 @@
 
 #include "orrery/planner/verify/race.h"
 #include "orrery/planner/verify/trials.h"
+#include "orrery/scenario/answer/prospect.h"
 
 namespace orrery {
 
@@ -29,7 +30,8 @@ struct Proof {
   std::int64_t added = 0;  // engines that the race had not found necessary
 };
 
-// The figure by which plans are ranked, with the chance that was proved: less is better.
+// What plans are ranked by, with the chance that was proved or, for throughput, the rate; less is
+// better.
 double ranked_by(const Proof& proof, PlanObjective objective);
 
 // The first seed of a proof, which no race has.

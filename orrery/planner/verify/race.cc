@@ -21,6 +21,8 @@ constexpr std::int64_t kGiveUp = 8;  // times the likely number of engines
 // Engines over the fewest that keep the limits, beyond which none take less energy for their
 // chance: that of the fewest is at least one half.
 constexpr std::int64_t kMostSpacious = 2;
+// The levels at which a lower rate is sought for the expected one.
+constexpr int kSaferLevels[] = {8, 10};
 constexpr const char* kBound = "cannot be better than the plans shown, by its bound";
 constexpr const char* kWorse = "is worse than the plans shown";
 constexpr const char* kMisses = "misses the limits";
@@ -90,9 +92,8 @@ class Race {
   // The score that a fleet must be better than.
   double threshold() const {
     if (given_) return *given_;
-    return full() ? score(result_.best.back()) : kNone;
+    return full() ? result_.best.back().ranked : kNone;
   }
-  double score(const Raced& r) const { return ranked_by(plan_.objective, r); }
 
   double spare_value(const RatedOption& o, std::int64_t engines) const {
     return o.value(plan_.objective,
@@ -158,20 +159,20 @@ class Race {
   }
 
   // Enters a fleet that keeps the limits. Returns why it is left out; null: it is not.
-  const char* enter(FleetPlan fleet, double value, double rate, int levels) {
+  const char* enter(Raced raced) {
     if (given_) return nullptr;
+    FleetPlan& fleet = raced.fleet;
     fleet.spare = spares(plan_, fleet.engine, fleet.engines);
     fleet.engines += fleet.spare;
     if (fleet.decode) {
       fleet.decode_spare = spares(plan_, *fleet.decode, fleet.decode_engines);
       fleet.decode_engines += fleet.decode_spare;
     }
-    const int slowest = levels <= known_ ? Trials::kAtConfidence : levels - 1;
-    const Raced raced{std::move(fleet), value, rate, levels, slowest};
-    if (full() && score(raced) >= threshold()) return kWorse;
+    raced.slowest = raced.levels <= known_ ? Trials::kAtConfidence : raced.levels - 1;
+    if (full() && raced.ranked >= threshold()) return kWorse;
     const auto at =
         std::upper_bound(result_.best.begin(), result_.best.end(), raced,
-                         [this](const Raced& a, const Raced& b) { return score(a) < score(b); });
+                         [](const Raced& a, const Raced& b) { return a.ranked < b.ranked; });
     result_.best.insert(at, raced);
     if (static_cast<std::int64_t>(result_.best.size()) <= plan_.top) return nullptr;
     result_.best.pop_back();
@@ -185,22 +186,22 @@ class Race {
            (e.decode ? spare_value(*e.decode, f.decode_engines) : 0);
   }
 
-  // The best fleet of an option so far, and the score that another must be better than.
+  // The best fleet of an option so far, at the rate of the load.
   struct Best {
-    explicit Best(double score) : than(score) {}
+    double than;  // what another must be ranked below
+    std::optional<Raced> fleet;
 
-    double than;
-    std::optional<FleetPlan> fleet;
-    double value = 0;
-    int levels = 0;
-
-    // Takes a fleet, if it keeps the limits at some of the levels at which it has to.
-    void take(const FleetPlan& f, double of_fleet, int kept) {
-      if (kept == 0) return;
-      fleet = f, value = of_fleet, levels = kept;
+    // Takes a fleet that keeps the limits at these levels; 0: at too few.
+    void take(const FleetPlan& f, double value, int levels) {
+      if (levels == 0) return;
       than = per_chance(value, static_cast<double>(levels) / kLevels);
+      fleet = Raced{f, value, 0, than, levels, 0};
     }
   };
+  const char* enter(Best& best) {
+    best.fleet->rate = load_.rate;
+    return enter(std::move(*best.fleet));
+  }
 
   // The number of engines of an option that is ranked first of those that keep the limits at the
   // load's rate.
@@ -225,7 +226,7 @@ class Race {
     }
     // More of them keep the limits at more levels, and are dearer.
     const std::int64_t last = energy() ? std::min(there, kMostSpacious * high) : there;
-    Best best(pruned() ? threshold() : kNone);
+    Best best{pruned() ? threshold() : kNone, {}};
     for (std::int64_t n = high; n <= last; ++n) {
       const FleetPlan f = fleet(e, n, 0);
       const double value = value_of(e, f);
@@ -233,7 +234,7 @@ class Race {
       if (least > kLevels) break;
       best.take(f, value, levels_of(f, load_.rate, least));
     }
-    return best.fleet ? enter(*best.fleet, best.value, load_.rate, best.levels) : kWorse;
+    return best.fleet ? enter(best) : kWorse;
   }
 
   // The pools that are ranked first of those that keep the limits at the load's rate.
@@ -266,7 +267,7 @@ class Race {
       int levels;  // it keeps the limits at fewer
     };
     std::vector<Missed> missed;
-    Best best(pruned() ? threshold() : kNone);
+    Best best{pruned() ? threshold() : kNone, {}};
     for (const Pools& p : tried) {
       const FleetPlan f = fleet(e, p.x, p.y);
       // The energy is known where the pools keep the limits.
@@ -287,7 +288,7 @@ class Race {
         if (levels == kLevels) break;
       }
     }
-    if (best.fleet) return enter(*best.fleet, best.value, load_.rate, best.levels);
+    if (best.fleet) return enter(best);
     return tried.empty() ? kTooMany : kMisses;
   }
 
@@ -360,27 +361,42 @@ class Race {
     double likely, bound;  // rates
   };
 
-  // Enters the fleet with the highest rate times the chance to serve it. At each chance the highest
-  // rate is sought that is served with it, the safest one first: it leaves the others least to find.
+  // The expected rate of a fleet that serves `rate` at PlanChoice::confidence; where it cannot be
+  // above `better`, a rate that is not either.
+  double expected_rate(const FleetPlan& f, double rate, double better) {
+    std::vector<Prospect> settings = {{rate, known_}};
+    for (const int levels : kSaferLevels) {
+      if (levels <= known_) continue;
+      // At most what is served at fewer levels, at all further ones.
+      settings.push_back({settings.back().score, kLevels});
+      if (const double most = expected_score(settings); most <= better) return most;
+      settings.pop_back();
+      const double last = settings.back().score;
+      const auto lower = rate_of(f, last, last, 0, levels);
+      if (!lower) break;
+      settings.push_back({*lower, levels});
+    }
+    return expected_score(settings);
+  }
+
+  // Enters the fleet with the highest expected rate.
   const char* highest_of(const std::vector<Candidate>& fleets) {
     const double shown = full() && pruned() ? -threshold() : 0;  // at most this is no better
     const char* left = fleets.empty() ? kTooMany : kBound;
-    const Candidate* best = nullptr;
-    double highest = shown, best_rate = 0;
-    int best_levels = 0;
+    std::optional<Raced> best;
+    double highest = shown;
     for (const Candidate& c : fleets) {
-      for (int levels = kLevels; levels >= known_; --levels) {
-        const double chance = static_cast<double>(levels) / kLevels;
-        if (pruned() && c.bound * chance <= highest) break;
-        const double than = std::max(best == &c ? highest : 0, pruned() ? highest : 0);
-        const auto rate =
-            rate_of(c.fleet, std::min(c.likely, c.bound), c.bound, than / chance, levels);
-        left = shown > 0 ? kWorse : kMisses;
-        if (!rate || *rate * chance <= highest) continue;
-        best = &c, highest = *rate * chance, best_rate = *rate, best_levels = levels;
-      }
+      if (pruned() && c.bound <= highest) continue;
+      const double than = pruned() ? highest : 0;
+      const auto rate = rate_of(c.fleet, std::min(c.likely, c.bound), c.bound, than, known_);
+      left = shown > 0 ? kWorse : kMisses;
+      if (!rate) continue;
+      const double expected = expected_rate(c.fleet, *rate, than);
+      if (expected <= highest) continue;
+      best = Raced{c.fleet, *rate, *rate, -expected, known_, 0};
+      highest = expected;
     }
-    return best ? enter(best->fleet, best_rate, best_rate, best_levels) : left;
+    return best ? enter(std::move(*best)) : left;
   }
 
   const PlanChoice& plan_;
@@ -393,11 +409,6 @@ class Race {
 };
 
 }  // namespace
-
-double ranked_by(PlanObjective objective, double value, double chance) {
-  if (objective == PlanObjective::kThroughput) return -Prospect{value, chance}.expected();
-  return per_chance(value, chance);
-}
 
 RaceResult race(const Scenario& question, const PlannedLoad& load, const FirstStage& first,
                 Trials& trials) {

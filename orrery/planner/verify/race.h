@@ -1,16 +1,17 @@
 // The second stage of the planner: fleets race on the real load.
 //
-// Fleets are ranked by their expected score, P(all limits hold) x score (scenario/answer/prospect.h
-// says why). P is the share of the levels of the error of step times at which the fleet keeps the
-// limits (fleet_judge.h), all with the same requests; the score is the rate for throughput, and the
-// reciprocal of the money, the GPUs or the energy for the other objectives. A fleet that misses the
-// limits at PlanChoice::confidence, which is the median or above it, is no plan.
+// Fleets are ranked by their expected score (scenario/answer/prospect.h says why). The score is the
+// rate for throughput, and the reciprocal of the money, the GPUs or the energy for the other
+// objectives. The levels at which a fleet keeps the limits are those of the error of its step
+// times, all with the same requests. A fleet that misses the limits at PlanChoice::confidence,
+// which is the median or above it, is no plan.
 //
-//   cost, gpus   the number of engines of each option that has the least value / P at the rate of
-//                the load: the fewest that keep the limits, or more of them
+//   cost, gpus   the number of engines of each option that has the least value / P(limits hold) at
+//                the rate of the load: the fewest that keep the limits, or more of them
 //   energy       the same, by the simulated energy of a request; nothing bounds it before
-//   throughput   as many engines as the GPUs or the budget allow, and the rate, to 1 %, with the
-//                highest rate x P
+//   throughput   as many engines as the GPUs or the budget allow, and the highest rate that they
+//                serve at PlanChoice::confidence, to 1 %. They can be let in fewer requests, so
+//                that their expected score counts the highest rates at 8 and at 10 levels, too
 //
 // Options are taken in the order of what they promise. An option is left out without a simulation
 // if even at its bound (engine_bound.h), and with P = 1, its fleet is no better than the worst of
@@ -35,26 +36,21 @@
 #include "orrery/planner/search/first_stage.h"
 #include "orrery/planner/verify/fleet_judge.h"
 #include "orrery/planner/verify/trials.h"
+#include "orrery/scenario/answer/prospect.h"
 
 namespace orrery {
 
 // A fleet that keeps the limits in the race.
 struct Raced {
-  FleetPlan fleet;       // with its spare engines
-  double value = 0;      // USD an hour, GPUs, J a request, or requests/s
-  double rate = 0;       // requests/s that it serves
-  int levels = kLevels;  // at which it keeps the limits
+  FleetPlan fleet;    // with its spare engines
+  double value = 0;   // USD an hour, GPUs, J a request, or requests/s
+  double rate = 0;    // requests/s that it serves
+  double ranked = 0;  // value / P(limits hold), or the negative expected rate; less is better
+  int levels = 0;     // at which it keeps the limits
+  // The slowest of them, as Trials::figure takes it.
+  int slowest = 0;
   double chance() const { return static_cast<double>(levels) / kLevels; }
-  // The slowest level at which it keeps the limits, as Trials::figure takes it.
-  int slowest = kLevels - 1;
 };
-
-// The figure by which fleets are ranked: the value over the chance, of throughput the negative
-// value times the chance. Less is better.
-double ranked_by(PlanObjective objective, double value, double chance);
-inline double ranked_by(PlanObjective objective, const Raced& r) {
-  return ranked_by(objective, r.value, r.chance());
-}
 
 struct RaceResult {
   std::vector<Raced> best;                   // best first, at most PlanChoice::top

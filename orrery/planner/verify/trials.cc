@@ -8,6 +8,7 @@
 #include "orrery/base/error.h"
 #include "orrery/base/estimate.h"
 #include "orrery/planner/store/result_key.h"
+#include "orrery/scenario/answer/prospect.h"
 
 namespace orrery {
 namespace {
@@ -63,10 +64,6 @@ std::string Trials::key(const FleetPlan& fleet, const Scenario& service,
 
 double Trials::deviations() const {
   return normal_quantile(question_.as<PlanQuestion>().choice.confidence / 100);
-}
-
-double Trials::deviations_at(int level) {
-  return normal_quantile((static_cast<double>(level) + 0.5) / kLevels);
 }
 
 bool Trials::kept(const Point& p) {

@@ -62,8 +62,6 @@ class Trials : public FleetJudge {
   static bool kept(const Point& point);
   // The standard deviations of PlanChoice::confidence, with which fleets are tried.
   double deviations() const;
-  // The standard deviations of a level.
-  static double deviations_at(int level);
 
   std::int64_t simulations() const { return simulations_; }
 

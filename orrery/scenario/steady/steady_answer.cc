@@ -237,6 +237,13 @@ void answer_case(const SteadyCase& c, const RunOptions& options, Point& p) {
     p.notes.push_back(fmt::format("memory holds {} of the {} requests at a time; the others wait",
                                   capacity, c.load.batch));
   }
+  const std::int64_t taken = c.served.deployment.engine.scheduler.max_num_seqs * c.served.plan.dp;
+  if (taken < std::min(c.load.batch, capacity)) {
+    p.notes.push_back(
+        fmt::format("the engine takes {} of the {} requests at a time (max_num_seqs); the others "
+                    "wait",
+                    taken, c.load.batch));
+  }
   if (!options.memory_only) answer_time(c, capacity, options, p);
 }
 

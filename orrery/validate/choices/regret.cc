@@ -1,6 +1,7 @@
 #include "orrery/validate/choices/regret.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "orrery/scenario/answer/prospect.h"
@@ -8,16 +9,28 @@
 namespace orrery {
 namespace {
 
-Prospect prospect_of(const PredictedPoint& p, double limit) {
-  return {p.score, chance_within(p.limited, p.deviation, limit), p.limited <= limit};
+// The median score within the limit first, then the smallest figure.
+bool median_before(const LayoutPoint* a, const LayoutPoint* b, double limit) {
+  const bool keeps_a = a->predicted->limited <= limit, keeps_b = b->predicted->limited <= limit;
+  if (keeps_a != keeps_b) return keeps_a;
+  return keeps_a ? a->predicted->score > b->predicted->score
+                 : a->predicted->limited < b->predicted->limited;
 }
 
-// The point of the highest expected score; where no median keeps the limit, the nearest to it.
+// The best median point of the layout with the highest expected score; where no median keeps the
+// limit, the point that is nearest to it.
 const LayoutPoint& chosen_of(const std::vector<const LayoutPoint*>& points, double limit) {
-  const auto better = [limit](const LayoutPoint* a, const LayoutPoint* b) {
-    const Prospect x = prospect_of(*a->predicted, limit), y = prospect_of(*b->predicted, limit);
-    if (!x.stands && !y.stands) return a->predicted->limited < b->predicted->limited;
-    return preferred(x, y);
+  std::map<std::string, std::vector<Prospect>> layouts;
+  for (const LayoutPoint* p : points) {
+    const PredictedPoint& own = *p->predicted;
+    layouts[p->layout].push_back({own.score, levels_within(own.limited, own.deviation, limit)});
+  }
+  const auto better = [&](const LayoutPoint* a, const LayoutPoint* b) {
+    if (a->layout != b->layout) {
+      const double x = expected_score(layouts[a->layout]), y = expected_score(layouts[b->layout]);
+      if (x != y) return x > y;
+    }
+    return median_before(a, b, limit);
   };
   return **std::min_element(points.begin(), points.end(), better);
 }

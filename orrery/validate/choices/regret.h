@@ -2,10 +2,12 @@
 //
 // A question has measured points (a layout at a number of users, or a training layout), each with a
 // score, of which more is better, and a figure that a limit bounds. Whoever predicts the points
-// chooses one of them by the rule by which plans are ranked: the highest expected score of those
-// whose median prediction keeps the limit (scenario/answer/prospect.h). Where none does, it is the
-// point that is predicted to be nearest to the limit. The regret of a choice is 1 - its measured
-// score / the best measured score within the limit.
+// chooses a layout by the rule by which plans are ranked, the highest expected score
+// (scenario/answer/prospect.h), and of it the point with the highest score at the median. The
+// points of a layout are the settings that can be taken when it runs; they keep the limit at the
+// levels that the stated error of their figure gives. Where no median keeps the limit, the point is
+// chosen that is predicted to be nearest to it. The regret of a choice is 1 - its measured score /
+// the best measured score within the limit.
 #pragma once
 
 #include <cstddef>

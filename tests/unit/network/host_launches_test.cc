@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace host_launches_test {
 
 Estimate<Seconds> kernels(double us) {
   return {microseconds(us), 0.06, 0.05, Origin::kMeasured, Tails::kHeavy};
@@ -55,5 +55,5 @@ TEST(HostLaunches, AGraphReachesDownByALaunch) {
   EXPECT_NEAR(launched(kernels(2000), {.graph = true}).sigma(), kernels(2000).sigma(), 1e-4);
 }
 
-}  // namespace
+}  // namespace host_launches_test
 }  // namespace orrery

@@ -11,6 +11,7 @@
 #include "orrery/base/error.h"
 #include "orrery/base/node.h"
 #include "orrery/planner/answer/day.h"
+#include "orrery/planner/answer/more_memory.h"
 #include "orrery/planner/answer/planner.h"
 #include "orrery/planner/answer/robust.h"
 #include "orrery/planner/search/spares.h"
@@ -37,7 +38,8 @@ Scenario asked(const std::string& plan, double rate = 20,
 
 // A question with its race.
 struct Searched {
-  explicit Searched(Scenario q) : question(std::move(q)) {
+  explicit Searched(Scenario q, const Bundle& bundle = Bundle())
+      : runner(bundle), question(std::move(q)) {
     load = planned_load(question.as<PlanQuestion>().service, notes);
     first = first_stage(runner, question, load, desk);
     trials = std::make_unique<Trials>(runner, question, load, desk);
@@ -48,11 +50,9 @@ struct Searched {
   }
   std::string fleet() const { return result.best.at(0).fleet.name(); }
   // What the best plan is ranked by.
-  double value() const {
-    return ranked_by(question.as<PlanQuestion>().choice.objective, result.best.at(0));
-  }
+  double value() const { return result.best.at(0).ranked; }
 
-  Runner runner{Bundle()};
+  Runner runner;
   Scenario question;
   std::vector<std::string> notes;
   PlannedLoad load;
@@ -75,8 +75,6 @@ const Change* named(const std::vector<Change>& all, const std::string& beginning
   return nullptr;
 }
 
-double expected(const Change& c) { return ranked_by(PlanObjective::kCost, *c.best); }
-
 double number_of(const Change& c) {
   return std::stod(c.what.substr(c.what.rfind(' ', c.what.size() - 4)));
 }
@@ -94,7 +92,7 @@ TEST(Changes, FlipWhereASearchWithoutBoundsDoes) {
   EXPECT_EQ(Searched(with_tpot(r.question, looser)).fleet(), r.fleet());
   EXPECT_NE(Searched(with_tpot(r.question, tighter)).fleet(), r.fleet());
   EXPECT_GT(Searched(with_tpot(r.question, tighter)).value(), r.value());
-  EXPECT_DOUBLE_EQ(Searched(with_tpot(r.question, tighter)).value(), expected(*below));
+  EXPECT_DOUBLE_EQ(Searched(with_tpot(r.question, tighter)).value(), below->best->ranked);
 
   const Change* from = named(all, "tpot from ");
   if (from == nullptr) {
@@ -105,7 +103,7 @@ TEST(Changes, FlipWhereASearchWithoutBoundsDoes) {
   const double at = number_of(*from);
   EXPECT_GE(at, 30);
   EXPECT_DOUBLE_EQ(Searched(with_tpot(r.question, at * (1 - 1e-3))).value(), r.value());
-  EXPECT_DOUBLE_EQ(Searched(with_tpot(r.question, at * (1 + 1e-3))).value(), expected(*from));
+  EXPECT_DOUBLE_EQ(Searched(with_tpot(r.question, at * (1 + 1e-3))).value(), from->best->ranked);
 }
 
 TEST(Changes, SayAtWhichPriceAnotherGpuIsAsGood) {
@@ -114,7 +112,7 @@ TEST(Changes, SayAtWhichPriceAnotherGpuIsAsGood) {
   const Change* other = named(all, "l40s alone");
   ASSERT_NE(other, nullptr);
   ASSERT_TRUE(other->best);
-  const double price = r.value() / ranked_by(PlanObjective::kGpus, *other->best);
+  const double price = r.value() / other->best->ranked;
   EXPECT_EQ(other->price, fmt::format("better below {:.3g} USD for a GPU-hour", price));
   // The fewest GPUs of the other type, found by asking for them.
   Searched alone(asked("gpu: [l40s], objective: gpus"));
@@ -130,6 +128,27 @@ TEST(Changes, OfMoreGpusServeMore) {
   EXPECT_LT(more->gain.value(), 0.8);
   ASSERT_NE(named(all, "tpot 27 ms"), nullptr);
   EXPECT_LE(named(all, "tpot 27 ms")->gain.value(), 0);
+}
+
+// Long answers on a small GPU fill its KV cache: with a tenth more memory fewer GPUs are enough, as
+// a plan by that catalog says.
+TEST(Changes, SayWhatAGbIsWorth) {
+  const Scenario q =
+      read_scenario(parse_yaml("model: llama-3-8b\nload: {rate: 2, requests: 120, isl: 256, osl: "
+                               "1000}\nslo: {tpot: 150 ms}\nplan: {gpu: [l4], pp: [1], tp: [1], "
+                               "objective: gpus}",
+                               "plan"))
+          .points.front();
+  Searched r(q);
+  const std::vector<Change> all = r.changes();
+  const Change* more = named(all, "3 GB more memory on each l4");
+  ASSERT_NE(more, nullptr);
+  EXPECT_GT(more->gain.value(), 0);
+  Searched larger(q, with_more_memory(Bundle(), "l4", Bytes(3e9)));
+  EXPECT_EQ(more->best->fleet.name(), larger.fleet());
+  EXPECT_EQ(more->price,
+            fmt::format("{:.3g} GPUs for each GB",
+                        (r.result.best.at(0).value - larger.result.best.at(0).value) / 3));
 }
 
 TEST(Changes, AreNotesOfAPlan) {
@@ -234,8 +253,7 @@ TEST(RobustPlans, HaveTheRegretOfTheirDefinition) {
     const Searched all(asked("gpu: [h100-sxm, l40s], exhaustive: true, top: 20", rate));
     double own = 0;
     for (const Raced& raced : all.result.best)
-      if (raced.fleet.engine.name() == plans.front().fleet.engine.name())
-        own = ranked_by(PlanObjective::kCost, raced);
+      if (raced.fleet.engine.name() == plans.front().fleet.engine.name()) own = raced.ranked;
     ASSERT_GT(own, 0);
     worst = std::max(worst, own / all.value() - 1);
   }

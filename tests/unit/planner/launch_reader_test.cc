@@ -7,6 +7,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/node.h"
+#include "orrery/planner/emit/from_command.h"
 #include "orrery/planner/emit/launch.h"
 #include "orrery/planner/emit/launch_facts.h"
 #include "orrery/planner/emit/plan_files.h"
@@ -19,7 +20,9 @@
 namespace orrery {
 namespace launch_reader_test {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -193,6 +196,62 @@ TEST(ShellWords, AreThoseOfAShell) {
   EXPECT_THAT(shell_words("a 'b c' \"d \\\" e\" f\\ g \\\n h''"),
               ElementsAre("a", "b c", "d \" e", "f g", "h"));
   EXPECT_THAT(shell_words("  "), IsEmpty());
+}
+
+TEST(LaunchReader, KnowsOtherWordsForAFlag) {
+  const LaunchRead vllm = read_launch(Bundle(), "vllm serve meta/model -tp 4 -pp=2 -q fp8");
+  EXPECT_EQ(vllm.option.tp, 4);
+  EXPECT_EQ(vllm.option.pp, 2);
+  EXPECT_EQ(vllm.option.format, "fp8");
+  EXPECT_THAT(vllm.unread, IsEmpty());
+  const LaunchRead sglang = read_launch(
+      Bundle(),
+      "python3 -m sglang.launch_server --model meta/model --tensor-parallel-size=8 --dp 2 "
+      "--enable-dp-attention");
+  EXPECT_EQ(sglang.model, "meta/model");
+  EXPECT_EQ(sglang.option.tp, 4);
+  EXPECT_EQ(sglang.option.dp, 2);
+  EXPECT_THAT(sglang.unread, IsEmpty());
+}
+
+Scenario planned(const std::string& more = "") {
+  return read_scenario(parse_yaml("model: llama-3.1-8b\ncost: {price: 2}\nload: {rate: 20, "
+                                  "requests: 150, isl: 512, osl: 64}\nslo: {tpot: 30 ms}\n"
+                                  "plan: {gpu: [h100-sxm], tp: [1, 2, 4], pp: [1], top: 1" +
+                                      more + "}",
+                                  "plan"))
+      .points.front();
+}
+
+// The command of the plan is the plan; another one takes as much as a plan of its layout alone.
+TEST(FromCommand, IsRatedAsThePlansAre) {
+  Runner runner{Bundle()};
+  const Scenario question = planned();
+  const Plans plans = find_plans(runner, question);
+  const FleetPlan& best = plans.fleets.front();
+  const auto told = [&](const std::string& flags) {
+    return beside_command(runner, question, "vllm serve meta-llama/Llama-3.1-8B-Instruct" + flags,
+                          plans);
+  };
+  EXPECT_THAT(told(fmt::format(" -tp {}", best.engine.tp)),
+              ElementsAre(AllOf(HasSubstr(best.engine.name()), EndsWith("it is the plan"))));
+  const int other = best.engine.tp == 4 ? 1 : 4;
+  const std::vector<std::string> rival = told(fmt::format(" -tp {} --swap-space 4", other));
+  ASSERT_EQ(rival.size(), 2U);
+  EXPECT_THAT(rival[0], HasSubstr(fmt::format("; the plan has tp {} in the place of {}",
+                                              best.engine.tp, other)));
+  EXPECT_THAT(rival[1], EndsWith(": --swap-space 4"));
+}
+
+TEST(FromCommand, RefusesWhatIsNoRival) {
+  Runner runner{Bundle()};
+  const Scenario question = planned();
+  const Plans plans = find_plans(runner, question);
+  for (const char* bad : {"ollama serve", "vllm serve meta-llama/Llama-3.1-70B-Instruct",
+                          "vllm serve meta-llama/Llama-3.1-8B-Instruct -tp x",
+                          "python -m sglang.launch_server --model-path m --disaggregation-mode "
+                          "prefill"})
+    EXPECT_THROW(beside_command(runner, question, bad, plans), InputError) << bad;
 }
 
 }  // namespace launch_reader_test

@@ -18,6 +18,7 @@
 #include "orrery/planner/search/first_stage.h"
 #include "orrery/planner/verify/race.h"
 #include "orrery/planner/verify/trials.h"
+#include "orrery/scenario/answer/prospect.h"
 #include "orrery/scenario/document/scenario_sweep.h"
 
 namespace orrery {
@@ -60,7 +61,7 @@ class Arithmetic : public FleetJudge {
     return capacity(f) * at(level) >= rate;
   }
   // The capacity at a level over the median one.
-  double at(int level) const { return std::exp(-error * Trials::deviations_at(level)); }
+  double at(int level) const { return std::exp(-error * deviations_at(level)); }
   double energy_per_request(const FleetPlan& f, double) override {
     return of.at(f.engine.name()).joules + (f.decode ? of.at(f.decode->name()).joules : 0);
   }
@@ -141,7 +142,7 @@ Space random_space(Random& random) {
 std::vector<std::string> told(const RaceResult& result) {
   std::vector<std::string> out;
   for (const Raced& r : result.best)
-    out.push_back(fmt::format("{}: {} at {}, {}", r.fleet.name(), r.value, r.rate, r.levels));
+    out.push_back(fmt::format("{}: {} at {}, {}", r.fleet.name(), r.value, r.rate, r.ranked));
   return out;
 }
 
@@ -150,15 +151,11 @@ std::vector<std::string> told(const RaceResult& result) {
 double best_score(const Space& s, double rate, double value) {
   const bool throughput = s.choice.objective == PlanObjective::kThroughput;
   if (!throughput && rate < s.load.rate) return 0;
-  double best = throughput ? 0.5 * rate : 0.5 / value;  // at the median
-  for (int levels = 6; levels <= 10; ++levels) {
-    const double slow = rate * s.judge.at(levels - 1), chance = levels / 10.0;
-    if (throughput) {
-      best = std::max(best, slow * chance);
-    } else if (slow >= s.load.rate) {
-      best = std::max(best, chance / value);
-    }
-  }
+  // The rate at the median, and lower ones at the quantiles of 75 and 95 %.
+  if (throughput) return rate * (0.5 + 0.3 * s.judge.at(7) + 0.2 * s.judge.at(9));
+  double best = 0.5 / value;
+  for (int levels = 6; levels <= 10; ++levels)
+    if (rate * s.judge.at(levels - 1) >= s.load.rate) best = levels / 10.0 / value;
   return best;
 }
 
@@ -210,7 +207,7 @@ void expect_best(const Space& s, const RaceResult& result, std::size_t i) {
   const std::vector<double> best = best_values(s);
   ASSERT_EQ(result.best.size(), best.size()) << "space " << i;
   for (std::size_t k = 0; k < best.size(); ++k) {
-    const double ranked = ranked_by(s.choice.objective, result.best[k]);
+    const double ranked = result.best[k].ranked;
     if (s.choice.objective == PlanObjective::kThroughput) {
       EXPECT_LE(-ranked, best[k] * (1 + 1e-9)) << "space " << i;
       EXPECT_GE(-ranked * 1.0101, best[k]) << "space " << i;  // the rates that are tried
@@ -256,7 +253,7 @@ TEST(Race, FollowsWhatIsPlanted) {
     s.choice.objective = PlanObjective::kCost;
     s.choice.budget = 0, s.choice.top = 1;
     const auto cost = [](const RaceResult& r) {
-      return r.best.empty() ? HUGE_VAL : ranked_by(PlanObjective::kCost, r.best[0]);
+      return r.best.empty() ? HUGE_VAL : r.best[0].ranked;
     };
     const RaceResult once = s.raced(false);
     Space mixed = s;

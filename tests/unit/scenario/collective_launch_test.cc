@@ -6,7 +6,7 @@
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
-namespace {
+namespace collective_launch_test {
 
 using testing::HasSubstr;
 
@@ -60,5 +60,5 @@ TEST(CollectiveLaunch, WrongLaunchesAreRefused) {
   EXPECT_THAT(error_of("gpus: 8, launch: lazy"), HasSubstr("eager, graph"));
 }
 
-}  // namespace
+}  // namespace collective_launch_test
 }  // namespace orrery

@@ -1,0 +1,137 @@
+#include "orrery/planner/emit/from_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "orrery/base/error.h"
+#include "orrery/model/catalog/catalog.h"
+#include "orrery/planner/bound/engine_bound.h"
+#include "orrery/planner/emit/launch_reader.h"
+#include "orrery/planner/verify/race.h"
+#include "orrery/planner/verify/trials.h"
+
+namespace orrery {
+namespace {
+
+constexpr const char* kFlag = "--from-command";
+
+// The id of a model of the catalog by one of its names; empty: the catalog does not have it.
+std::string id_of_model(const Bundle& bundle, const std::string& name) {
+  for (const ModelEntry& e : model_index(bundle)) {
+    if (e.id == name || std::find(e.aliases.begin(), e.aliases.end(), name) != e.aliases.end())
+      return e.id;
+  }
+  return "";
+}
+
+LaunchRead checked(const Bundle& bundle, const Scenario& question, const std::string& command) {
+  if (divides(question.as<PlanQuestion>().choice))
+    throw InputError(fmt::format(
+        "{}: is compared with one fleet; plan.mixed and plan.others have several", kFlag));
+  LaunchRead read = read_launch(bundle, command);
+  if (read.apart)
+    throw InputError(fmt::format(
+        "{}: the command starts an engine for prefill or decode alone; expected one that does both",
+        kFlag));
+  const std::string own = id_of_model(bundle, read.model),
+                    wanted = id_of_model(bundle, question.model);
+  if (!own.empty() && !wanted.empty() && own != wanted)
+    throw InputError(
+        fmt::format("{}: the command serves {}, the question asks about {}", kFlag, own, wanted));
+  return read;
+}
+
+// What is different in the engine of the plan.
+std::string differences(const EngineOption& own, const EngineOption& plan) {
+  std::string out;
+  const auto add = [&out](const char* what, const std::string& from, const std::string& to) {
+    if (from == to) return;
+    out += fmt::format("{}{}{}{} in the place of {}", out.empty() ? "" : ", ", what,
+                       *what == 0 ? "" : " ", to, from);
+  };
+  const auto format = [](const EngineOption& o) {
+    return o.format.empty() ? std::string("checkpoint") : o.format;
+  };
+  add("", own.gpu.gpu, plan.gpu.gpu);
+  add("", own.engine, plan.engine);
+  add("format", format(own), format(plan));
+  add("tp", std::to_string(own.tp), std::to_string(plan.tp));
+  add("pp", std::to_string(own.pp), std::to_string(plan.pp));
+  add("dp", std::to_string(own.dp), std::to_string(plan.dp));
+  add("ep", std::to_string(own.ep), std::to_string(plan.ep));
+  return out;
+}
+
+const char* unit_of(PlanObjective objective) {
+  constexpr const char* kUnits[] = {"USD an hour", "GPUs", "J a request", "requests/s"};
+  return kUnits[static_cast<std::size_t>(objective)];
+}
+
+// The question with the engine of the command alone.
+class Rival {
+ public:
+  Rival(Runner& runner, const Scenario& question, const LaunchRead& read)
+      : runner_(runner), question_(question), option_(read.option) {
+    PlanChoice& choice = std::get<PlanQuestion>(question_.asked).choice;
+    choice.top = 1, choice.modes = {"aggregated"};
+    if (choice.objective != PlanObjective::kThroughput) choice.gpus = 0, choice.budget = 0;
+    const bool money = choice.objective == PlanObjective::kCost || choice.budget > 0;
+    if (money && !question_.cost.asked()) question_.cost.tier = "on_demand";
+    if (read.max_model_len > 0) question_.workload.max_model_len = read.max_model_len;
+    load_ = planned_load(question_.as<PlanQuestion>().service, notes_);
+  }
+
+  // What it brings on a type of GPU, beside the best plan.
+  std::string on(const GpuStock& gpu, const FleetPlan& best) {
+    const PlanChoice& choice = question_.as<PlanQuestion>().choice;
+    option_.gpu = {runner_.catalog().gpu(gpu.gpu).id, 0};
+    if (choice.objective == PlanObjective::kThroughput) option_.gpu.gpus = gpu.gpus;
+    FirstStage first;
+    first.considered = 1;
+    first.options = {{option_, engine_bound(runner_, question_, option_, load_)}};
+    const std::string& misfit = first.options.front().bound.misfit;
+    if (!misfit.empty()) return fmt::format("the command on {}: {}", option_.name(), misfit);
+    Desk desk;
+    Trials trials(runner_, question_, load_, desk);
+    const RaceResult raced = race(question_, load_, first, trials);
+    if (raced.best.empty())
+      return fmt::format("the command, {}: no number of its engines keeps the limits",
+                         option_.name());
+    const Raced& r = raced.best.front();
+    std::string out = fmt::format("the command: {}, {:.4g} {}, chance {:.0f} %", r.fleet.name(),
+                                  r.value, unit_of(choice.objective), 100 * r.chance());
+    const std::string other = differences(option_, best.engine);
+    if (best.decode) return out + "; the plan has engines for prefill and for decode";
+    if (!other.empty()) return out + "; the plan has " + other;
+    const std::int64_t own = r.fleet.engines, plan = best.engines;
+    return out +
+           (own == plan ? "; it is the plan" : fmt::format("; the plan has {} such engines", plan));
+  }
+
+ private:
+  Runner& runner_;
+  Scenario question_;
+  EngineOption option_;
+  std::vector<std::string> notes_;
+  PlannedLoad load_;
+};
+
+}  // namespace
+
+std::vector<std::string> beside_command(Runner& runner, const Scenario& question,
+                                        const std::string& command, const Plans& plans) {
+  const LaunchRead read = checked(runner.bundle(), question, command);
+  Rival rival(runner, question, read);
+  std::vector<std::string> out;
+  for (const std::string& text : question.as<PlanQuestion>().choice.gpu)
+    out.push_back(rival.on(GpuStock::parse(text), plans.fleets.front()));
+  std::string unread;
+  for (const std::string& word : read.unread) unread += " " + word;
+  if (!unread.empty())
+    out.push_back("flags of the command that are not read, and do not count:" + unread);
+  return out;
+}
+
+}  // namespace orrery
