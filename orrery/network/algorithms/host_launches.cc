@@ -18,8 +18,9 @@ Estimate<Seconds> launched(const Estimate<Seconds>& kernels, const HostLaunches&
   Estimate<Seconds> time = kernels;
   if (launches.usual() || kernels.value <= Seconds(0)) return time;
   if (launches.graph) {
-    const Seconds least = std::max(kernels.value - kLaunchOfKernel, kernels.value * 0.5);
-    const double down = std::log(kernels.value / least);
+    time.value = std::max(kernels.value - launches.in_tables, kernels.value * 0.5);
+    const Seconds least = std::max(time.value - kLaunchOfKernel, time.value * 0.5);
+    const double down = std::log(time.value / least);
     time.own = std::hypot(time.own, down / heavy_quantile(0.95));
     return time;
   }

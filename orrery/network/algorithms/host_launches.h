@@ -12,8 +12,9 @@
 // Kernels that are replayed from a CUDA graph take no launches of their own.
 //
 // The tables of collectives were measured with eager launches and one thread for each GPU. A part
-// of the time of their smallest messages may be the host's. The interval of a time from a graph
-// therefore reaches down by one launch.
+// of the time of their small messages is the host's (table_hosts.h), and is not in a time from a
+// graph. How large it is was inferred and not measured, so that the interval of such a time reaches
+// down by one launch.
 #pragma once
 
 #include "orrery/base/estimate.h"
@@ -24,6 +25,7 @@ namespace orrery {
 struct HostLaunches {
   bool graph = false;       // replayed from a CUDA graph
   int gpus_per_thread = 1;  // > 0; of no effect with a graph
+  Seconds in_tables{};      // the host's part in the time of the kernels
 
   // Whether the times of the tables hold as they are.
   bool usual() const { return !graph && gpus_per_thread == 1; }

@@ -83,7 +83,7 @@ class CurveNetwork final : public NetworkModel {
   NcclCosts asked_costs(const Collective& c, const RankPlacement& p, const ForcedChoice& forced,
                         const TunerInputs& inputs) const;
   // The algorithm that the asked version of NCCL chooses, if it is another one than that of the
-  // version with whose tables times are predicted; else nothing (curve_network_version.cc).
+  // version with whose tables times are predicted; else nothing.
   std::optional<CollectiveAlgorithm> choice_of_version(const Collective& c,
                                                        const RankPlacement& p) const;
   // InputError: the forced pair is not offered.
@@ -112,10 +112,10 @@ class CurveNetwork final : public NetworkModel {
   void start_of_switch(const Collective& c, const GroupLink& link, Seconds free,
                        const ForcedChoice& forced, Choice& choice) const;
   // Puts the time of a small message in a domain that is larger than any measured one between that
-  // of the curve and that of a reduction in the domain's switches (curve_network_rack.cc).
+  // of the curve and that of a reduction in the domain's switches.
   void count_switches(const Collective& c, const GroupLink& link, Choice& choice) const;
   // Limits a time within a domain that is larger than any measured one by that of two such domains
-  // over a network that was measured (curve_network_rack.cc).
+  // over a network that was measured.
   void limit_by_two_domains(const Collective& c, Choice& choice) const;
   // Lengthens the transfer by what the uplinks of leaf switches carry less than its ports
   // (uplinks.h).

@@ -12,6 +12,7 @@
 #include "orrery/network/collectives/mixed_network.h"
 #include "orrery/network/collectives/network_model.h"
 #include "orrery/network/collectives/overlap.h"
+#include "orrery/network/collectives/table_hosts.h"
 #include "orrery/scenario/bounds/physical_bounds.h"
 #include "orrery/scenario/collective/flow_answer.h"
 #include "orrery/scenario/collective/link_energy_metrics.h"
@@ -92,7 +93,10 @@ HostLaunches launches_of(const AskedCollective& a) {
         "group has {}; {} is too many",
         in_node, q.gpus_per_thread));
   }
-  return {q.launch == "graph", static_cast<int>(q.gpus_per_thread)};
+  HostLaunches launches{q.launch == "graph", static_cast<int>(q.gpus_per_thread), Seconds(0)};
+  if (launches.graph && a.link().nodes == 1 && a.kinds.size() == 1)
+    launches.in_tables = host_part(a.facts.bundle(), a.facts.catalog(), *a.link().fabric);
+  return launches;
 }
 
 // A reduce-scatter and an all-gather of the node's share around an all-reduce between the nodes.
