@@ -12,6 +12,9 @@
 //
 // The plans are those that simulating every option would give: an option is left out by a bound
 // only (verify/race.h says what is taken for granted).
+//
+// Plans are ranked by their expected score, P(all limits hold) x score (scenario/answer/prospect.h
+// says why), and a plan whose median misses a limit is never recommended.
 #pragma once
 
 #include <vector>
