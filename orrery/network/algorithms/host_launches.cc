@@ -6,10 +6,10 @@
 namespace orrery {
 namespace {
 
-// The relative error of a launch, because hosts differ: eager calls of vLLM's all-reduce between two
-// GPUs take 20 us on the fastest host of data/kernels/collective_allreduce (H200) and 52 us on the
-// slowest one (GB200). That is a factor of e^0.48 to either side of their middle, which an interval
-// of 90 % holds if sigma is 0.29.
+// The relative error of a launch, because hosts differ: eager calls of vLLM's all-reduce between
+// two GPUs take 20 us on the fastest host of data/kernels/collective_allreduce (H200) and 52 us on
+// the slowest one (GB200). That is a factor of e^0.48 to either side of their middle, which an
+// interval of 90 % holds if sigma is 0.29.
 constexpr double kHostError = 0.29;
 
 }  // namespace

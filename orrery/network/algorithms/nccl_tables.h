@@ -78,8 +78,8 @@ inline double ring_ll(const NcclTables::Latencies& table) {
 // The tables of the latest version in the catalog. They live until the program ends, and a text is
 // parsed once. Thread-safe. InputError: no such file, or a malformed one, with file:line:key.
 const NcclTables& nccl_tables(const Bundle& bundle);
-// Those of the version nearest to `version` by its minor number, the older one of two that are
-// equally near. Otherwise as above.
+// The tables of the version nearest to `version` by its minor number, and of the older one of two
+// that are equally near. The rest is as above.
 const NcclTables& nccl_tables(const Bundle& bundle, const LibraryVersion& version);
 
 // Reads one file's document.

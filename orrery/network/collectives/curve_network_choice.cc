@@ -29,8 +29,8 @@ NcclCosts CurveNetwork::asked_costs(const Collective& c, const RankPlacement& p,
   return costs;
 }
 
-// A framework's own kernel does not depend on the version. Over several nodes the fitted factors are
-// those of the whole library, so that only the named choice is the version's there.
+// A framework's own kernel does not depend on the version. Over several nodes the fitted factors
+// are those of the whole library, so that only the named choice is the version's there.
 std::optional<CollectiveAlgorithm> CurveNetwork::choice_of_version(const Collective& c,
                                                                    const RankPlacement& p) const {
   const bool library = stack_ == "nccl" || stack_ == "pytorch" || stack_ == "pytorch-loop";

@@ -53,8 +53,8 @@ std::optional<CollectiveAlgorithm> curve_of(const ForcedChoice& forced) {
 
 // The rows of the switch's curve are of long messages, where it is the fastest. Its start there is
 // a part of the transfer, and later than that of a short message. A short message that is forced
-// onto the switch therefore takes NCCL's estimate where that is quicker, but no less than `free`, the
-// time of the library's own choice.
+// onto the switch therefore takes NCCL's estimate where that is quicker, but no less than `free`,
+// the time of the library's own choice.
 void CurveNetwork::start_of_switch(const Collective& c, const GroupLink& link, Seconds free,
                                    const ForcedChoice& forced, Choice& choice) const {
   const NcclGraph graph = nccl_graph(tables_, cluster_, link, forced, version_);

@@ -49,7 +49,7 @@ TEST(HostLaunches, TheUpperEndHoldsThatOfTheKernels) {
   EXPECT_GE(launched(unsure, one_thread).quantile(0.95), unsure.quantile(0.95) * 0.999);
 }
 
-// What a graph saves is at most a launch, and no measurement tells how much.
+// A graph saves at most a launch, and no measurement tells how much.
 TEST(HostLaunches, AGraphReachesDownByALaunch) {
   const Estimate<Seconds> t = launched(kernels(20), {.graph = true});
   EXPECT_EQ(t.value, microseconds(20));
