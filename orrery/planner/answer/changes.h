@@ -35,8 +35,8 @@ namespace orrery {
 struct Change {
   std::string what;           // "tpot below 37 ms"
   std::optional<Raced> best;  // none: nothing keeps the limits then
-  // Share by which the best plan is ranked better then (Raced::ranked); less than 0: worse. None: it
-  // depends on a price.
+  // Share by which the best plan is ranked better then (Raced::ranked); less than 0: worse. None:
+  // it depends on a price.
   std::optional<double> gain;
   std::string price;         // what a unit of the change brings, or a price; may be empty
   std::string text() const;  // a sentence without its full stop

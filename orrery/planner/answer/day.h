@@ -1,11 +1,11 @@
 // The engines of a plan over a day whose load rises and falls.
 //
 // For each part of the day the plan has the fewest engines that keep the limits at its rate with
-// the chance of the plan, as simulated for that rate. An engine of one number is needed in some parts and not in others: the
-// first engine perhaps always, the last one at the peak alone. Over a gap of length g in which it
-// is not needed it is kept if g <= startup, else stopped and started again, which takes GPU hours
-// for `startup`. Since the engines of the numbers do not depend on each other, the sum of these
-// choices is the schedule with the fewest GPU hours.
+// the chance of the plan, as simulated for that rate. An engine of one number is needed in some
+// parts and not in others: the first engine perhaps always, the last one at the peak alone. Over a
+// gap of length g in which it is not needed it is kept if g <= startup, else stopped and started
+// again, which takes GPU hours for `startup`. Since the engines of the numbers do not depend on
+// each other, the sum of these choices is the schedule with the fewest GPU hours.
 //
 //   gpu_hours = gpus * (sum over parts of n h + sum over gaps of min(g, startup))
 //

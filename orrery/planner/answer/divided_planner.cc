@@ -234,7 +234,7 @@ class Division {
   double value_ = 0;
 };
 
-// What would change the fleets: each line divides the GPUs again with one thing changed.
+// The changes of the question that would change its fleets. The GPUs are divided again for each.
 class DividedChanges {
  public:
   DividedChanges(Runner& runner, const Scenario& question, Desk& desk, Division& division)

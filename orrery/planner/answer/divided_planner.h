@@ -11,15 +11,15 @@
 //            serves less, the program is solved again
 //
 // A solution whose fleets were all simulated is therefore the best one, and few fleets have to be.
-// The value of a solution is its money or GPUs: fleets are not ranked by their chances here, but keep
-// the limits at PlanChoice::confidence.
-//
-// PlanChoice::explain divides the GPUs again with each limit 10 % tighter and looser, with more GPUs
-// of each kind and with more money, and says what the fleets are then and what they save. Figures
-// are those before the proof.
-//
 // Each is then proved with other requests (verify/proof.h); one that misses the limits serves a
 // lower share, and the program is solved again.
+//
+// The value of a solution is its money or GPUs: fleets are not ranked by their chances here, but
+// keep the limits at PlanChoice::confidence.
+//
+// PlanChoice::explain divides the GPUs again with each limit 10 % tighter and looser, with more
+// GPUs of each kind and with more money, and says what the fleets are then and what they save.
+// Figures are those before the proof.
 #pragma once
 
 #include "orrery/planner/answer/planner.h"

@@ -43,7 +43,7 @@ LaunchRead checked(const Bundle& bundle, const Scenario& question, const std::st
   return read;
 }
 
-// What is different in the engine of the plan.
+// The differences of the plan's engine from that of the command.
 std::string differences(const EngineOption& own, const EngineOption& plan) {
   std::string out;
   const auto add = [&out](const char* what, const std::string& from, const std::string& to) {
@@ -83,7 +83,7 @@ class Rival {
     load_ = planned_load(question_.as<PlanQuestion>().service, notes_);
   }
 
-  // What it brings on a type of GPU, beside the best plan.
+  // A sentence about its best fleet on a type of GPU, beside the best plan.
   std::string on(const GpuStock& gpu, const FleetPlan& best) {
     const PlanChoice& choice = question_.as<PlanQuestion>().choice;
     option_.gpu = {runner_.catalog().gpu(gpu.gpu).id, 0};

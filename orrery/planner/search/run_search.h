@@ -35,8 +35,8 @@ struct RatedRun {
 
   // The quantity that the objective has least of; the time where it is kPareto.
   double value(PlanObjective objective) const;
-  // What it is ranked by: the value over the chance that it fits, which is the reciprocal of its
-  // expected score (scenario/answer/prospect.h); of kPareto the value.
+  // The figure by which it is ranked: the value over the chance that it fits, which is the
+  // reciprocal of its expected score (scenario/answer/prospect.h); of kPareto the value.
   double ranked(PlanObjective objective) const;
 };
 // Whether `a` has a smaller value than `b`, then less time, fewer GPUs, and at last the smaller

@@ -30,8 +30,8 @@ struct Proof {
   std::int64_t added = 0;  // engines that the race had not found necessary
 };
 
-// What plans are ranked by, with the chance that was proved or, for throughput, the rate; less is
-// better.
+// The figure by which a plan is ranked, with the chance that was proved or, for throughput, the
+// rate; less is better.
 double ranked_by(const Proof& proof, PlanObjective objective);
 
 // The first seed of a proof, which no race has.

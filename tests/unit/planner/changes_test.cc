@@ -49,7 +49,7 @@ struct Searched {
     return find_changes(question, load, first, result.best.at(0), *trials, runner);
   }
   std::string fleet() const { return result.best.at(0).fleet.name(); }
-  // What the best plan is ranked by.
+  // The figure by which the best plan is ranked.
   double value() const { return result.best.at(0).ranked; }
 
   Runner runner;
