@@ -10,7 +10,7 @@
 #include "orrery/scenario/document/scenario_sweep.h"
 
 namespace orrery {
-namespace {
+namespace divided_changes_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -73,5 +73,5 @@ TEST(DividedPlan, ExplainsWhatALimitChanges) {
   EXPECT_LT(gpus(planned(asked("\"h100-sxm:2\", \"l40s:9\"", mixed, "90"))), gpus(plans));
 }
 
-}  // namespace
+}  // namespace divided_changes_test
 }  // namespace orrery

@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace orrery {
-namespace {
+namespace prospect_test {
 
 TEST(Prospect, OfOneSettingIsItsChanceTimesItsScore) {
   EXPECT_NEAR(expected_score(std::vector<Prospect>{{10, 9}}), 9, 1e-12);
@@ -40,5 +40,5 @@ TEST(Prospect, LevelsAreTheQuantilesOfTheError) {
   EXPECT_EQ(levels_within(0, 0, std::numeric_limits<double>::infinity()), 10);
 }
 
-}  // namespace
+}  // namespace prospect_test
 }  // namespace orrery
