@@ -240,13 +240,12 @@ Metric readable(Metric m) {
                              {"MWh", 3.6e9}, {"GWh", 3.6e12}, {"TWh", 3.6e15}};
   constexpr Unit kJoules[] = {{"uJ", 1e-6}, {"mJ", 1e-3}, {"J", 1},
                               {"kJ", 1e3},  {"MJ", 1e6},  {"GJ", 1e9}};
-  constexpr double kLeast = 0.1, kMost = 1e4;
+  constexpr double kLeastHours = 0.1, kLeastJoules = 1e-3, kMost = 1e4;
   const double size = std::abs(m.value);
-  if (size == 0 || (size >= kLeast && size < kMost)) return m;
-  const auto show = [&](std::span<const Unit> units) {
+  const auto show = [&](std::span<const Unit> units, double least) {
     const auto own =
         std::find_if(units.begin(), units.end(), [&](const Unit& u) { return u.name == m.unit; });
-    if (own == units.end()) return;
+    if (own == units.end() || size == 0 || (size >= least && size < kMost)) return;
     const Unit* best = &units.front();  // the largest unit that the energy has one of
     for (const Unit& u : units)
       if (size * own->joules >= u.joules) best = &u;
@@ -254,7 +253,7 @@ Metric readable(Metric m) {
     for (double* v : {&m.value, &m.low50, &m.high50, &m.low90, &m.high90}) *v *= factor;
     m.unit = best->name;
   };
-  show(kHours), show(kJoules);
+  show(kHours, kLeastHours), show(kJoules, kLeastJoules);
   return m;
 }
 

@@ -96,8 +96,8 @@ void write_file(const std::string& path, const std::string& text, const std::str
 // decimals, and numbers from 0.001 to 1e7 no exponent.
 std::string number(double v);
 // An energy in the unit of its magnitude, as a reader is shown it: 0.0014 MWh are 1.4 kWh. Other
-// metrics, and energies between 0.1 and 10,000 of their unit, are as they are; JSON and CSV always
-// have the metric's own unit.
+// metrics are as they are, and so are energies below 10,000 of their unit and above 0.1 watt-hours
+// or 0.001 joules of it. JSON and CSV always have the metric's own unit.
 Metric readable(Metric m);
 // The interval as "[11.2, 13.9]"; empty for exact values.
 std::string interval90(const Metric& m);
