@@ -136,6 +136,7 @@ VerbKeys::VerbKeys(const std::string& verb) : verb_(verb) {
     presets_ = {{"collective.kind", "all-reduce"}};
     add_group("collective", "kind");
     add_group("hardware");
+    add_key("objective", "output");
   } else if (verb == "replay") {
     add_group("replay", "trace");
     add_group("hardware");

@@ -36,6 +36,7 @@ class Point:
     kernels: list[Record]
     memory_breakdown: Record
     energy_breakdown: Record
+    energy_by_kernel: Record
     replayed: list[Record]
     notes: list[str]
     def __getattr__(self, name: str) -> Any: ...

@@ -30,6 +30,42 @@ TEST(Faces, JsonIsVersionedAndHasUnitsIntervalsAndOrigins) {
   EXPECT_FALSE(j["points"][1]["kernels"].empty());
 }
 
+// A table shows an energy in the unit of its magnitude, and programs read it in that of the metric.
+TEST(Faces, EnergiesAreShownInTheUnitOfTheirMagnitude) {
+  const std::string run = "train -m llama-3-8b -g h100-sxm --gpus 8 --zero 3 --tokens 1e9 -o ";
+  const json energy = json::parse(run_program(run + "json").out)["points"][0]["metrics"]["energy"];
+  EXPECT_EQ(energy["unit"], "MWh");
+  ASSERT_LT(energy["value"], 0.1);
+  const std::string table = run_program(run + "table").out;
+  const std::size_t at = table.find("\nenergy  ");
+  ASSERT_NE(at, std::string::npos) << table;
+  std::istringstream line(table.substr(at));
+  std::string name, unit;
+  double value = 0;
+  line >> name >> value >> unit;
+  EXPECT_EQ(unit, "kWh");
+  EXPECT_NEAR(value, 1e3 * energy["value"].get<double>(), 1e-3 * value);
+}
+
+// The energy of kernels by kind is in the JSON and on the page, and adds up to the energy by unit.
+TEST(Faces, TheEnergyOfKernelsByKindAddsUp) {
+  const Scratch s;
+  const std::string page = s.path() / "e.html";
+  for (const std::string& ask :
+       {std::string("estimate -m llama-3-8b -g h100-sxm --batch 8 --scope facility --breakdown "),
+        std::string("simulate -m llama-3-8b -g h100-sxm --rate 4 --requests 40 "),
+        std::string("train -m llama-3-8b -g h100-sxm --gpus 8 --zero 3 --breakdown ")}) {
+    const json point = json::parse(run_program(ask + "-o json --html " + page).out)["points"][0];
+    const json &rows = point["energy_by_kernel"], &units = point["energy"];
+    double sum = 0;
+    for (const auto& [name, energy] : rows.items())
+      if (energy.is_number() && name != "total") sum += energy.get<double>();
+    EXPECT_NEAR(sum, units["total"].get<double>(), 1e-4 * sum) << ask;
+    EXPECT_EQ(rows["unit"], units["unit"]);
+    EXPECT_THAT(read_file(page), HasSubstr("by kind of kernel")) << ask;
+  }
+}
+
 TEST(Faces, JsonlAndCsvHaveALineAPoint) {
   const std::string lines = run_program(kAsk + "-o jsonl").out;
   EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 2);

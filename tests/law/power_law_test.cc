@@ -178,6 +178,24 @@ const std::vector<std::string> kKnobs = {"", ", power_limit: 400 W", ", clock: 1
                                          ", power_limit: 450 W, clock: 1500 MHz"};
 constexpr double kExact = 1e-6;
 
+// The kinds of kernels share out what the law ascribes to kernels, arithmetic and memory, and leave
+// the other rows as they are: both breakdowns have the same sum.
+void expect_same_sum_by_kernel(const Point& p, std::string_view largest, const std::string& where) {
+  double by_unit = 0, by_kernel = 0;
+  for (const EnergyRow& row : p.energy) by_unit += row.energy.value();
+  const EnergyRow* most = nullptr;
+  for (const EnergyRow& row : p.energy_by_kernel) {
+    EXPECT_GT(row.energy.value(), 0) << row.name << where;
+    by_kernel += row.energy.value();
+    const bool other = std::any_of(p.energy.begin(), p.energy.end(),
+                                   [&](const EnergyRow& r) { return r.name == row.name; });
+    if (!other && (most == nullptr || row.energy > most->energy)) most = &row;
+  }
+  EXPECT_NEAR(by_kernel, by_unit, kExact * by_unit) << where;
+  ASSERT_NE(most, nullptr) << where;
+  EXPECT_EQ(most->name, largest) << where;
+}
+
 // The kernels of a decode step and of a prompt's steps are all of its time at the clock that the
 // boards keep, and the energy of all tokens is the power of all boards over the time of the load.
 TEST(PowerLaw, TheBreakdownOfASteadyLoadAddsUpUnderEveryKnob) {
@@ -196,6 +214,7 @@ TEST(PowerLaw, TheBreakdownOfASteadyLoadAddsUpUnderEveryKnob) {
     EXPECT_NEAR(steps, std::round(steps), kExact * steps) << knobs;
     const double power = 2 * value(p, "power"), rate = value(p, "output_throughput");
     EXPECT_NEAR(value(p, "energy_per_token") * rate, power, kExact * power) << knobs;
+    expect_same_sum_by_kernel(p, "gemm", knobs);
     const double request = value(p, "energy_per_request");
     EXPECT_NEAR(request, 128 * value(p, "energy_per_token"), kExact * request) << knobs;
   }
@@ -237,6 +256,7 @@ TEST(PowerLaw, TheEnergyOfAnIterationAddsUpInEveryScope) {
       const double all = scope == "gpu" ? of_boards : value(p, "plant_power") / 64 * time;
       EXPECT_NEAR(sum, all, kExact * sum) << knobs << scope;
       EXPECT_EQ(beyond, scope != "gpu");
+      expect_same_sum_by_kernel(p, "products", knobs + scope);
       EXPECT_EQ(least, 0);
       const double links = value(p, "link_energy");
       EXPECT_GT(links, 0);
@@ -277,6 +297,7 @@ TEST(PowerLaw, TheEnergyOfAServiceAddsUpInEveryScope) {
           sum += row.energy.value();
         }
         EXPECT_NEAR(sum, value(p, "energy") * 1e3, kExact * sum) << knobs << scope << rate;
+        expect_same_sum_by_kernel(p, "gemm", knobs + scope + rate);
       }
     }
   }

@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <span>
+#include <string_view>
 
 #include "apps/cli/flags/help.h"
 #include "apps/face/answers.h"
@@ -227,6 +229,32 @@ std::string number(double v) {
   if (v == std::floor(v)) return fmt::format("{:.0f}", v);
   const int digits = static_cast<int>(std::floor(std::log10(std::abs(v)))) + 1;
   return fmt::format("{:.{}f}", v, std::clamp(4 - digits, 0, 6));
+}
+
+Metric readable(Metric m) {
+  struct Unit {
+    std::string_view name;
+    double joules;
+  };
+  constexpr Unit kHours[] = {{"mWh", 3.6},   {"Wh", 3.6e3},   {"kWh", 3.6e6},
+                             {"MWh", 3.6e9}, {"GWh", 3.6e12}, {"TWh", 3.6e15}};
+  constexpr Unit kJoules[] = {{"uJ", 1e-6}, {"mJ", 1e-3}, {"J", 1},
+                              {"kJ", 1e3},  {"MJ", 1e6},  {"GJ", 1e9}};
+  constexpr double kLeastHours = 0.1, kLeastJoules = 1e-3, kMost = 1e4;
+  const double size = std::abs(m.value);
+  const auto show = [&](std::span<const Unit> units, double least) {
+    const auto own =
+        std::find_if(units.begin(), units.end(), [&](const Unit& u) { return u.name == m.unit; });
+    if (own == units.end() || size == 0 || (size >= least && size < kMost)) return;
+    const Unit* best = &units.front();  // the largest unit that the energy has one of
+    for (const Unit& u : units)
+      if (size * own->joules >= u.joules) best = &u;
+    const double factor = own->joules / best->joules;
+    for (double* v : {&m.value, &m.low50, &m.high50, &m.low90, &m.high90}) *v *= factor;
+    m.unit = best->name;
+  };
+  show(kHours, kLeastHours), show(kJoules, kLeastJoules);
+  return m;
 }
 
 std::string interval90(const Metric& m) {

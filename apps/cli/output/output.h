@@ -95,6 +95,10 @@ void write_file(const std::string& path, const std::string& text, const std::str
 // A number with four significant digits: "12.3", "0.0456", "123456", "387". Whole numbers have no
 // decimals, and numbers from 0.001 to 1e7 no exponent.
 std::string number(double v);
+// An energy in the unit of its magnitude, as a reader is shown it: 0.0014 MWh are 1.4 kWh. Other
+// metrics are as they are, and so are energies below 10,000 of their unit and above 0.1 watt-hours
+// or 0.001 joules of it. JSON and CSV always have the metric's own unit.
+Metric readable(Metric m);
 // The interval as "[11.2, 13.9]"; empty for exact values.
 std::string interval90(const Metric& m);
 // The 90 % interval relative to its value, in at most 9 characters: "+-12%" (half its width), or

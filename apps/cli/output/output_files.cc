@@ -103,7 +103,8 @@ std::string markdown(const Answer& a, bool breakdown) {
     out += "\n## " + place(p) + "\n\n";
     if (!p.feasibility.fits) out += misfit(p) + "\n\n";
     out += "| metric | value | unit | 90 % interval | origin |\n|---|---:|---|---|---|\n";
-    for (const Metric& m : p.metrics) {
+    for (const Metric& own : p.metrics) {
+      const Metric m = readable(own);
       out += fmt::format("| {} | {} | {} | {} | {} |\n", m.name, number(m.value), m.unit,
                          interval90(m), to_text(m.origin));
     }
@@ -162,7 +163,8 @@ std::string bar(double em) {
 
 void add_metrics(std::string& out, const Point& p) {
   out += "<table><tr><th>metric<th class=\"n\">value<th>unit<th>90 % interval<th>origin</tr>\n";
-  for (const Metric& m : p.metrics) {
+  for (const Metric& own : p.metrics) {
+    const Metric m = readable(own);
     out += fmt::format("<tr><td>{}<td class=\"n\">{}<td>{}<td>{}<td class=\"dim\">{}</tr>\n",
                        escaped_html(m.name), number(m.value), escaped_html(m.unit), interval90(m),
                        to_text(m.origin));
@@ -183,13 +185,13 @@ void add_memory(std::string& out, const Point& p) {
                      p.memory_capacity.value() / 1e9);
 }
 
-void add_energy(std::string& out, const Point& p) {
-  if (p.energy.empty()) return;
+void add_energy(std::string& out, const std::vector<EnergyRow>& rows, const std::string& title) {
+  if (rows.empty()) return;
   Joules total;
-  for (const EnergyRow& e : p.energy) total += e.energy;
+  for (const EnergyRow& e : rows) total += e.energy;
   constexpr double kBarOfTotal = 30;  // em
-  out += fmt::format("<h3>Energy per {}</h3><table>\n", escaped_html(p.energy_of));
-  for (const EnergyRow& e : p.energy) {
+  out += fmt::format("<h3>{}</h3><table>\n", escaped_html(title));
+  for (const EnergyRow& e : rows) {
     out += fmt::format("<tr><td>{}<td class=\"n\">{:.2f} J<td>{}</tr>\n", escaped_html(e.name),
                        e.energy.value(), bar(e.energy / total * kBarOfTotal));
   }
@@ -220,7 +222,8 @@ void add_point(std::string& out, const Point& p) {
   if (!p.limit.empty()) out += fmt::format("<p>{}</p>\n", escaped_html(p.limit));
   add_metrics(out, p);
   add_memory(out, p);
-  add_energy(out, p);
+  add_energy(out, p.energy, "Energy per " + p.energy_of);
+  add_energy(out, p.energy_by_kernel, "Energy per " + p.energy_of + ", by kind of kernel");
   add_kernels(out, p);
   if (p.notes.empty()) return;
   out += "<h3>Assumed</h3><ul>\n";

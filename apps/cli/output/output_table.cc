@@ -66,8 +66,9 @@ std::string metrics_of(const Point& p, const Style& style) {
   std::string out = distributions_of(p, style);
   if (p.metrics.empty()) return out;
   out += style.dim(fmt::format(fmt::runtime(line), "", "", "", "90 % interval", "origin")) + "\n";
-  for (const Metric& m : p.metrics) {
-    if (in_distribution(p, m.name)) continue;
+  for (const Metric& own : p.metrics) {
+    if (in_distribution(p, own.name)) continue;
+    const Metric m = readable(own);
     out += fmt::format(fmt::runtime(line), m.name, number(m.value), m.unit, interval90(m),
                        to_text(m.origin)) +
            "\n";
@@ -94,17 +95,26 @@ std::string memory_of(const Point& p, const Style& style) {
                            p.memory_capacity.value() / 1e9);
 }
 
-std::string energy_of(const Point& p, const Style& style) {
-  if (p.energy.empty()) return "";
-  std::string out = style.bold("energy per " + p.energy_of) + "\n";
+std::string energy_rows(const std::vector<EnergyRow>& rows, const std::string& title,
+                        const Style& style) {
+  std::string out = style.bold(title) + "\n";
   Joules total;
-  for (const EnergyRow& e : p.energy) total += e.energy;
+  for (const EnergyRow& e : rows) total += e.energy;
   const auto line = [&](const std::string& name, Joules energy) {
     return fmt::format("  {:<18} {:>10.2f} J  {:>5.1f}%\n", name, energy.value(),
                        100 * (energy / total));
   };
-  for (const EnergyRow& e : p.energy) out += line(e.name, e.energy);
+  for (const EnergyRow& e : rows) out += line(e.name, e.energy);
   return out + line("total", total);
+}
+
+std::string energy_of(const Point& p, const Style& style) {
+  std::string out;
+  if (!p.energy.empty()) out = energy_rows(p.energy, "energy per " + p.energy_of, style);
+  if (!p.energy_by_kernel.empty())
+    out += "\n" + energy_rows(p.energy_by_kernel,
+                              "energy per " + p.energy_of + ", by kind of kernel", style);
+  return out;
 }
 
 // The two lines about the KV cache that vLLM logs at its start, for comparison.

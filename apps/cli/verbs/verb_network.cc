@@ -1,6 +1,7 @@
 // orrery network: collectives, without a model.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "apps/cli/flags/question_flags.h"
@@ -8,6 +9,7 @@
 #include "apps/cli/output/network_flow.h"
 #include "apps/cli/output/output.h"
 #include "apps/cli/verbs/verbs.h"
+#include "orrery/scenario/answer/optimum.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery::cli {
@@ -35,6 +37,26 @@ std::string width90(const Metric& m) {
   return m.has_interval() ? spread90(m.value, m.low90, m.high90) : "";
 }
 
+// What the boards draw in the calls, a line for each point that states it.
+void print_boards(const Answer& a, const char* size) {
+  const bool knobs = std::any_of(a.points.begin(), a.points.end(),
+                                 [](const Point& p) { return p.find("clock") != nullptr; });
+  if (!knobs && a.points.size() > 1) return;
+  bool first = true;
+  for (const Point& p : a.points) {
+    const Metric *power = p.find("power"), *energy = p.find("energy");
+    if (power == nullptr || energy == nullptr) continue;
+    if (first)
+      fmt::print("\n{:>6} {:>11} {:>9} {:>9} {:>9}   {}\n", "gpus", size, "clock MHz", "board W",
+                 "90 %", "energy of all boards");
+    first = false;
+    const Metric joules = readable(*energy);
+    fmt::print("{:>6} {:>11} {:>9} {:>9} {:>9}   {} {}\n", text_at(p, "gpus"), text_at(p, size),
+               number_at(p, "clock"), number(power->value), width90(*power), number(joules.value),
+               joules.unit);
+  }
+}
+
 // One line a point, 80 columns.
 void print_collectives(const Answer& a) {
   if (print_replay(a)) return;
@@ -54,7 +76,9 @@ void print_collectives(const Answer& a) {
                number_at(p, "algbw"), number_at(p, "busbw"), by);
     for (const std::string& note : p.notes) notes.add(note);
   }
+  print_boards(a, exchange ? "tokens" : "bytes");
   if (a.points.size() == 1 && !a.points[0].limit.empty()) notes.add(a.points[0].limit);
+  if (a.optimum) notes.add(describe(*a.optimum, a.points));
   notes.print();
 }
 
@@ -83,6 +107,8 @@ void add_network(CLI::App& program, Context& context) {
       "  orrery network all-reduce --bytes 1K-1G*4 --gpus 8,64 --fabric h100-ib400\n"
       "  orrery network all-to-all --bytes 256M --gpus 16 --gpu mi300x -o csv\n"
       "  orrery network all-reduce --bytes 1G --gpus 64 -g h100-sxm --algorithm ring\n"
+      "  orrery network all-reduce --bytes 1G --gpus 8 -g h100-sxm --clock 700MHz,1980MHz \\\n"
+      "    --objective energy\n"
       "  orrery network moe-dispatch --gpus 32 -g h800-sxm --mode low-latency\n"
       "  orrery network all-reduce --bytes 1G --gpus 64 -g h100-sxm --fidelity flow \\\n"
       "    --degrade gpu3-rail3.leaf0=0.5\n"

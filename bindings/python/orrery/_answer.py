@@ -58,8 +58,8 @@ class Record(dict):
 class Point:
     """The answer at one point of a sweep: swept values and metrics are attributes."""
 
-    _OWN = ("fits", "reason", "meets_slo", "metrics", "limit", "memory", "energy", "kernels",
-            "replay", "notes")
+    _OWN = ("fits", "reason", "meets_slo", "metrics", "limit", "memory", "energy",
+            "energy_by_kernel", "kernels", "replay", "notes")
 
     def __init__(self, answer, index, found):
         self._answer, self._index, self._found = answer, index, found
@@ -85,6 +85,10 @@ class Point:
     @property
     def energy_breakdown(self):
         return Record.of(self._detail("energy", {}))
+
+    @property
+    def energy_by_kernel(self):
+        return Record.of(self._detail("energy_by_kernel", {}))
 
     @property
     def replayed(self):

@@ -15,10 +15,12 @@ namespace {
 // the power hardly falls, nothing is known of the clock.
 constexpr double kLeastFall = 0.2;
 
-// The highest clock at which `demand` is at most `power`; the lowest clock where none is.
+// The highest clock at which `demand` is at most `power`, not below the knee of the voltage: the
+// rate of operations in a demand is that of the reference clock, and the laws that state it are of
+// the least voltage.
 double highest_clock(const PowerDemand& demand, double power) {
   if (demand_at(demand, 1) <= power) return 1;
-  double low = kLowestClock, high = 1;
+  double low = kVoltageKnee, high = 1;
   for (int i = 0; i < 60; ++i) {
     const double middle = (low + high) / 2;
     (demand_at(demand, middle) <= power ? low : high) = middle;
@@ -81,22 +83,25 @@ void check_knobs(const Gpu& gpu, Watts awake, const PowerKnobs& knobs) {
         mhz(*knobs.clock), mhz(lowest), mhz(*gpu.boost_clock), gpu.id));
 }
 
-double clock_power(double clock) {
+double operation_energy(double clock) {
   const double voltage =
       std::max(kLeastVoltage,
                kLeastVoltage + (1 - kLeastVoltage) * (clock - kVoltageKnee) / (1 - kVoltageKnee));
-  return clock * voltage * voltage;
+  return voltage * voltage;
 }
 
 BoardClock board_clock(const Gpu& gpu, const PowerKnobs& knobs, const BoardPowerAtLimit& board,
                        const std::function<PowerDemand(double slowdown)>& at) {
   const double power = board.power, regulated = board.regulated;
   BoardClock out;
-  const double reference = highest_clock(at(1), power);
+  const PowerDemand demand = at(1);
+  const double reference = highest_clock(demand, regulated);
   out.clock = reference;
   if (!knobs.any()) return out;
+  const double whole = demand_at(demand, reference);
   const auto power_of = [&](double slowdown) {
-    return slowdown > 1 ? std::min(power, demand_at(at(slowdown), reference / slowdown)) : power;
+    if (slowdown <= 1) return power;
+    return power * std::min(1.0, demand_at(at(slowdown), reference / slowdown) / whole);
   };
   double least = 1;
   if (knobs.clock) least = std::max(1.0, reference * *gpu.boost_clock / *knobs.clock);
@@ -133,9 +138,13 @@ BoardClock step_clock(const StepPowerConstants& c, const Gpu& gpu, std::string_v
   const StepWork reference = at(1);
   if (reference.time <= Seconds(0)) return {};
   const double error = step_power(c, gpu, engine, reference).sigma();
+  const PowerDemand demand = step_demand(c, board, gain, reference);
   return board_clock(gpu, knobs, {share_of_limit(c, board, gain, reference), c.regulated, error},
-                     [&](double slowdown) {
-                       return step_demand(c, board, gain, slowdown > 1 ? at(slowdown) : reference);
+                     [&](double slowdown) -> PowerDemand {
+                       if (slowdown <= 1) return demand;
+                       const StepWork work = at(slowdown);
+                       return slower(demand, board.awake, reference.time / work.time,
+                                     step_demand(c, board, gain, work).clocked);
                      });
 }
 

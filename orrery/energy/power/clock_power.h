@@ -1,26 +1,34 @@
 // The clock of a GPU under a power limit or at a locked clock, and the power that it then draws.
 //
-//   demand(f) = awake + memory + links + compute * v(f)       in shares of the data sheet's limit
-//   v(f) = f * V(f)^2                                         f in shares of the boost clock
+//   demand(f) = awake + memory + links + kernels * f V(f)^2 + arithmetic * (V(f) / kLeastVoltage)^2
 //   V(f) = max(kLeastVoltage, kLeastVoltage + (1 - kLeastVoltage) (f - knee) / (1 - knee))
 //
-// `compute` is what the fitted laws (step_power.h, kernel_activity.h) ascribe to kernels that run
-// and to their arithmetic, and `memory` what they ascribe to its traffic. Only the former depends
-// on the clock. That its power goes as f V^2, with a voltage that falls with the clock to a least
-// one, is measured by Guerreiro et al., "GPGPU Power Modeling for Multi-Domain Voltage-Frequency
-// Scaling" (HPCA 2018). The two numbers of V are an assumption near what can be seen: an A100 runs
-// at 712 mV and 1080 of 1410 MHz (nvidia-smi -q in github.com/NVIDIA/nvidia-docker/issues/1648),
-// near the least voltage of its process; on an RTX PRO 6000 the power falls as the clock alone
-// below 0.85 to 0.9 of the highest clock, and from there up the voltage grows by 17 % (the sweep of
-// kernel/tiers/clocked_kernels.h).
+// Demands are in shares of the data sheet's limit, and f in shares of the boost clock. `kernels`,
+// `arithmetic` and `memory` are what the fitted laws (step_power.h, kernel_activity.h) ascribe to
+// kernels that run, to their arithmetic and to their traffic in the time that they take. Units that
+// are occupied switch with every clock. An operation costs the square of the voltage at whatever
+// clock it is done: the rate of operations is in `arithmetic`, which falls with the longer time.
+// The constant of the laws is that of boards which are busy with arithmetic, and these run at the
+// least voltage: an H100 at its limit keeps 1,320 to 1,450 of 1,980 MHz in products that fill it,
+// 1,510 to 1,710 in attention and 1,560 in products that fill a third of it (catalog/measured,
+// power.csv, sm_mhz).
+//
+// That the power of multiprocessors goes as f V^2, with a voltage that falls with the clock to a
+// least one, is measured by Guerreiro et al., "GPGPU Power Modeling for Multi-Domain
+// Voltage-Frequency Scaling" (HPCA 2018). The two numbers of V are an assumption near what can be
+// seen: an A100 runs at 712 mV and 1080 of 1410 MHz (nvidia-smi -q in
+// github.com/NVIDIA/nvidia-docker/issues/1648), near the least voltage of its process; on an RTX
+// PRO 6000 the power falls as the clock alone below 0.85 to 0.9 of the highest clock, and from
+// there up the voltage grows by 17 % (the sweep of kernel/tiers/clocked_kernels.h).
 //
 // The reference. Predicted times are those at the data sheet's limit, at which the board may
-// already run below its boost clock. The reference clock of a step is the highest one whose demand
-// is at most the power that the fitted law predicts. At it time and power are those of an answer
-// without knobs, so that a limit which the step does not reach, and a clock above the reference
-// one, change nothing, and the throttling in measured times is not counted twice.
+// already run below its boost clock. The reference clock of a step is the highest one at which its
+// demand is within the data sheet's limit, and not below the knee. At it time and power are those
+// of an answer without knobs, so that a limit which the step does not reach, and a clock above the
+// reference one, change nothing, and the throttling in measured times is not counted twice.
 //
-//   power(f) = min(power at the data sheet's limit, demand(f) of the work in its longer time)
+//   power(f) = power at the reference clock * demand(f), of the work in its longer time,
+//              / demand(reference), at most the power at the reference clock
 //
 // A board's controller keeps the mean of about 0.1 s at the limit, so that the limit holds for a
 // step and not for each kernel. Under a limit the clock is the highest with power(f) <= regulated *
@@ -63,11 +71,21 @@ struct PowerKnobs {
 // below the lowest. NoData: the data sheet states no power or no clock.
 void check_knobs(const Gpu& gpu, Watts awake, const PowerKnobs& knobs);
 
-// v(f) over v(1).
-double clock_power(double clock);
+// V(f)^2, the energy of an operation, over that at the boost clock; and f V(f)^2 likewise.
+double operation_energy(double clock);
+inline double clock_power(double clock) { return clock * operation_energy(clock); }
 // The demand at a clock, a share of the boost clock.
 inline double demand_at(const PowerDemand& demand, double clock) {
-  return demand.unclocked + demand.clocked * clock_power(clock);
+  const double energy = operation_energy(clock);
+  return demand.unclocked + demand.clocked * clock * energy +
+         demand.arithmetic * energy / (kLeastVoltage * kLeastVoltage);
+}
+
+// The demand of the work of `reference` in a time of which its own is the share `rate`: the same
+// operations and bytes in a longer time, at the voltage of `reference`. `awake`: part of its
+// unclocked demand that does not depend on the work. `clocked`: of kernels in the longer time.
+inline PowerDemand slower(const PowerDemand& reference, double awake, double rate, double clocked) {
+  return {awake + (reference.unclocked - awake) * rate, clocked, reference.arithmetic * rate};
 }
 
 // The clock that a board keeps.

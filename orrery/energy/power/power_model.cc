@@ -45,13 +45,16 @@ BoardClock PowerModel::clock(const Gpu& gpu, const PowerKnobs& knobs, const Op& 
   const Utilisation used = utilisation(reference.compute, reference.memory, reference.time.value);
   const auto correct = correction(op, used, reference.time.value);
   const double factor = correct ? std::exp(correct->log * own_share(reference.time.value)) : 1;
+  const double traffic = entry.shares.memory * std::pow(used.memory, exponent);
+  const double rate = entry.shares.compute * std::pow(used.compute, exponent);
+  const PowerDemand demand{factor * (awake + left * traffic), factor * left * entry.shares.fixed,
+                           factor * left * rate};
   return board_clock(gpu, knobs, {power.value / board_.limit, board_.regulated, power.sigma()},
-                     [&](double slowdown) -> PowerDemand {
-                       const KernelTime t = at(slowdown);
-                       const Utilisation u = utilisation(t.compute, t.memory, t.time.value);
-                       const double traffic = entry.shares.memory * std::pow(u.memory, exponent);
-                       return {factor * (awake + left * traffic),
-                               factor * left * (entry.shares.demanded(u, exponent) - traffic)};
+                     [&](double slowdown) {
+                       if (slowdown <= 1) return demand;
+                       return slower(demand, factor * awake,
+                                     reference.time.value / at(slowdown).time.value,
+                                     demand.clocked);
                      });
 }
 

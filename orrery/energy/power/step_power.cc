@@ -168,8 +168,8 @@ PowerDemand step_demand(const StepPowerConstants& c, const StepPowerConstants::B
   const double scale = (1 - board.awake) * board.gain * engine_gain;
   return {board.awake + scale * (c.memory * std::pow(of(work.memory), c.memory_exponent) +
                                  c.links * of(work.links)),
-          scale * (c.kernels * of(work.kernels) +
-                   c.compute * std::pow(of(work.compute), c.compute_exponent))};
+          scale * c.kernels * of(work.kernels),
+          scale * c.compute * std::pow(of(work.compute), c.compute_exponent)};
 }
 
 Estimate<Watts> step_power(const StepPowerConstants& c, const Gpu& gpu, std::string_view engine,

@@ -97,9 +97,11 @@ PowerParts power_parts(const StepPowerConstants& constants, const StepPowerConst
                        double engine_gain, const StepWork& work);
 
 // A demand for power in shares of the limit, by what the clock of the multiprocessors changes
-// (clock_power.h) and what it does not: the board awake, the memory and the links.
+// (clock_power.h) and what it does not.
 struct PowerDemand {
-  double unclocked = 0, clocked = 0;
+  double unclocked = 0;   // the board awake, the memory and the links
+  double clocked = 0;     // kernels that run: as the clock and the square of the voltage
+  double arithmetic = 0;  // at its rate and the least voltage: as the square of the voltage
 };
 // The demand of the work without the limit.
 PowerDemand step_demand(const StepPowerConstants& constants, const StepPowerConstants::Board& board,

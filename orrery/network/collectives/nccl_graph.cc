@@ -5,7 +5,6 @@
 #include "orrery/network/algorithms/cost.h"
 
 namespace orrery {
-namespace {
 
 NcclGeneration nccl_generation(const Gpu& gpu) {
   const std::string& a = gpu.architecture;
@@ -14,6 +13,8 @@ NcclGeneration nccl_generation(const Gpu& gpu) {
   if (a == "volta" || a == "pascal" || a == "turing") return NcclGeneration::kVolta;
   return NcclGeneration::kAmpere;
 }
+
+namespace {
 
 BytesPerSecond scale_up_bandwidth(const Cluster& cluster, int ranks) {
   return cluster.scale_up() == nullptr ? BytesPerSecond(0)

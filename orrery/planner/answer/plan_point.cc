@@ -55,6 +55,7 @@ Point point_of(const Proof& proof, const Scenario& question) {
           {"dp", f.engine.dp},
           {"ep", f.engine.ep}};
   if (f.engine.power_limit) p.at["power_limit"] = rounded(f.engine.power_limit->value());
+  if (f.engine.clock) p.at["clock"] = rounded(f.engine.clock->value() / 1e6);
   if (f.decode) {
     p.at["decode_engines"] = f.decode_engines;
     p.at["decode_tp"] = f.decode->tp, p.at["decode_pp"] = f.decode->pp;

@@ -17,7 +17,7 @@
 namespace orrery {
 
 struct LaunchRead {
-  EngineOption option;             // without GPU and power limit, which no flag tells
+  EngineOption option;             // without GPU, power limit and clock, which no flag tells
   std::string model;               // as the engine reads it
   std::int64_t max_model_len = 0;  // 0: the engine's own
   bool apart = false;              // it prefills or decodes alone

@@ -52,6 +52,9 @@ std::string launch_script(const Bundle& bundle, const FleetPlan& plan, const std
     if (s.option.power_limit)
       out += fmt::format("# On each machine first: nvidia-smi -pl {:.0f}\n",
                          s.option.power_limit->value());
+    if (s.option.clock)
+      out += fmt::format("# On each machine first: nvidia-smi -lgc 0,{:.0f}\n",
+                         s.option.clock->value() / 1e6);
     if (!c.needs.empty()) out += fmt::format("# Needs {}.\n", c.needs);
     out += c.command.empty() ? fmt::format("# No command: {}.\n", c.refused) : c.command + "\n";
   }

@@ -15,15 +15,16 @@ std::string layout_name(const EngineOption& e) {
 }  // namespace
 
 std::string EngineOption::name() const {
-  return fmt::format("{} {}, {}, {}, {}{}", gpus(), gpu.gpu, engine,
+  return fmt::format("{} {}, {}, {}, {}{}{}", gpus(), gpu.gpu, engine,
                      format.empty() ? "checkpoint" : format, layout_name(*this),
-                     power_limit ? fmt::format(", {:.4g} W", power_limit->value()) : "");
+                     power_limit ? fmt::format(", {:.4g} W", power_limit->value()) : "",
+                     clock ? fmt::format(", {:.4g} MHz", clock->value() / 1e6) : "");
 }
 
 Scenario EngineOption::asked(const Scenario& question) const {
   Scenario s = question;
   s.hardware.gpu = gpu.gpu;
-  s.hardware.power_limit = power_limit;
+  s.hardware.power_limit = power_limit, s.hardware.clock = clock;
   s.engine.profile = engine;
   // A plan is started by the flags that it prints, as a recipe is.
   s.engine.setup = "tuned";

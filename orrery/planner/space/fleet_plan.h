@@ -19,6 +19,7 @@ struct EngineOption {
   std::string format;  // of the weights; empty: the checkpoint's
   int tp = 1, pp = 1, dp = 1, ep = 1;
   std::optional<Watts> power_limit = std::nullopt;  // of each board; none: the data sheet's
+  std::optional<Hertz> clock = std::nullopt;        // its highest; none: the boost clock
 
   std::int64_t gpus() const { return std::int64_t{tp} * pp * dp; }
   // "4 h100-sxm, vllm, fp8, tp 4"; no other option of a space has the same name.

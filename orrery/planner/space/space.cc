@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "orrery/base/error.h"
+#include "orrery/energy/power/clock_power.h"
 #include "orrery/hardware/cluster.h"
 #include "orrery/model/architecture/mixers.h"
 
@@ -67,6 +68,20 @@ std::vector<std::optional<Watts>> power_limits(const PlanChoice& plan, const Gpu
   return out;
 }
 
+// The boost clock, and the clocks of the question that the board can be locked to.
+std::vector<std::optional<Hertz>> clocks_of(const PlanChoice& plan, const Gpu& gpu) {
+  std::vector<std::optional<Hertz>> out = {std::nullopt};
+  for (const std::string& text : plan.clocks) {
+    const auto hertz = parse_quantity(Dimension::kFrequency, text);
+    if (!hertz || *hertz <= 0)
+      throw InputError(fmt::format("plan.clocks {}: expected a clock, as 1410 MHz", text));
+    const Hertz clock(*hertz);
+    if (gpu.boost_clock && clock < *gpu.boost_clock && clock >= *gpu.boost_clock * kLowestClock)
+      out.emplace_back(clock);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<EngineOption> engine_options(const Scenario& question, const Catalog& catalog,
@@ -89,10 +104,13 @@ std::vector<EngineOption> engine_options(const Scenario& question, const Catalog
         add_layouts(plan, node, most, experts, option, layouts);
       }
     }
+    const auto clocks = clocks_of(plan, gpu);
     for (const std::optional<Watts>& limit : power_limits(plan, gpu)) {
-      for (EngineOption& option : layouts) {
-        option.power_limit = limit;
-        out.push_back(option);
+      for (const std::optional<Hertz>& clock : clocks) {
+        for (EngineOption& option : layouts) {
+          option.power_limit = limit, option.clock = clock;
+          out.push_back(option);
+        }
       }
     }
   }

@@ -102,6 +102,22 @@ const Metric* Point::find(std::string_view name) const {
   return nullptr;
 }
 
+namespace {
+
+Json json_of(const std::vector<EnergyRow>& rows, const std::string& of) {
+  Json energy = Json::object();
+  Joules total;
+  for (const EnergyRow& e : rows) {
+    energy[e.name] = rounded(e.energy.value());
+    total += e.energy;
+  }
+  energy["total"] = rounded(total.value());
+  energy["unit"] = "J per " + of;
+  return energy;
+}
+
+}  // namespace
+
 Json to_json(const Point& p, bool breakdown) {
   Json out = p.at;
   out["fits"] = p.feasibility.fits;
@@ -127,17 +143,9 @@ Json to_json(const Point& p, bool breakdown) {
       memory["unit"] = "GB per GPU";
       out["memory"] = std::move(memory);
     }
-    if (!p.energy.empty()) {
-      Json energy = Json::object();
-      Joules total;
-      for (const EnergyRow& e : p.energy) {
-        energy[e.name] = rounded(e.energy.value());
-        total += e.energy;
-      }
-      energy["total"] = rounded(total.value());
-      energy["unit"] = "J per " + p.energy_of;
-      out["energy"] = std::move(energy);
-    }
+    if (!p.energy.empty()) out["energy"] = json_of(p.energy, p.energy_of);
+    if (!p.energy_by_kernel.empty())
+      out["energy_by_kernel"] = json_of(p.energy_by_kernel, p.energy_of);
     Json rows = Json::array();
     for (const KernelRow& k : p.kernels) {
       Json j = {{"phase", k.phase},

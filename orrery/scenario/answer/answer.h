@@ -153,10 +153,12 @@ struct Point {
   Feasibility feasibility;
   std::vector<Metric> metrics;
   std::vector<KernelRow> kernels;
-  std::vector<ReplayRow> replay;     // of a recorded trace
-  std::vector<MemoryRow> memory;     // per GPU
-  Bytes memory_capacity;             // per GPU
-  std::vector<EnergyRow> energy;     // of energy_of, in energy.scope
+  std::vector<ReplayRow> replay;  // of a recorded trace
+  std::vector<MemoryRow> memory;  // per GPU
+  Bytes memory_capacity;          // per GPU
+  std::vector<EnergyRow> energy;  // of energy_of, in energy.scope, by what draws it
+  // The same by the kinds of the kernels that draw it (work_of_kinds.h), with the same sum.
+  std::vector<EnergyRow> energy_by_kernel;
   std::string energy_of;             // "GPU and iteration", "request", "run"
   std::optional<bool> meets_slo;     // of a simulated service with limits
   std::string limit;                 // one line: the bottleneck, and what would help

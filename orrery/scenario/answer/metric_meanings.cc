@@ -76,7 +76,7 @@ constexpr MetricMeaning kMeanings[] = {
     {"power", "estimate, simulate, train",
      "mean power of the board of one GPU while it computes, in simulate also while it waits; "
      "without host, switches and cooling"},
-    {"clock", "estimate, simulate, train, kernel",
+    {"clock", "estimate, simulate, train, kernel, network",
      "mean clock of the multiprocessors while they compute, where a power limit or a clock is "
      "asked for"},
     {"energy", "simulate, train",
@@ -253,6 +253,8 @@ constexpr MetricMeaning kMeanings[] = {
      "bus bandwidth: algbw times the bytes that the busiest link sends for each byte (nccl-tests)"},
     {"bound", kNetworkVerb, "lower bound of the time on these links"},
     {"sms", kNetworkVerb, "number of multiprocessors that the collective occupies"},
+    {"power", kNetworkVerb, "mean power of the board of a GPU of the group during the call"},
+    {"energy", kNetworkVerb, "energy of all boards of the group during one call"},
     {"link_energy", "network, train",
      "energy of the links of all GPUs of the group in one call, in train of all GPUs in an "
      "iteration, as far as sources state it; a part of what boards and nodes draw"},

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <optional>
 
 #include "orrery/base/error.h"
+#include "orrery/kernel/tiers/clocked_kernels.h"
 #include "orrery/network/algorithms/host_launches.h"
 #include "orrery/network/algorithms/library_version.h"
 #include "orrery/network/collectives/mixed_network.h"
@@ -14,6 +16,7 @@
 #include "orrery/network/collectives/overlap.h"
 #include "orrery/network/collectives/table_hosts.h"
 #include "orrery/scenario/bounds/physical_bounds.h"
+#include "orrery/scenario/collective/collective_boards.h"
 #include "orrery/scenario/collective/flow_answer.h"
 #include "orrery/scenario/collective/link_energy_metrics.h"
 #include "orrery/scenario/collective/node_runs.h"
@@ -28,18 +31,13 @@ Collective::Kind kind_of(const std::string& name) {
   return static_cast<Collective::Kind>(std::find(names.begin(), names.end(), name) - names.begin());
 }
 
-void add_time(Point& p, const Estimate<Seconds>& time, double bytes, BytesPerSecond bus) {
-  p.metrics.push_back(metric("time", "us", time, kUs));
-  p.metrics.push_back(rate_metric("algbw", "GB/s", bytes / 1e9, time));
-  p.metrics.push_back(rate_metric("busbw", "GB/s", (bus * time.value).value() / 1e9, time));
-}
-
 struct AskedCollective {
   Facts& facts;
   const CollectiveQuestion& question;
   const std::vector<Cluster>& kinds;  // one, or one for each kind of nodes of a mixed group
   const NetworkModel& network;
   int ranks;
+  PowerKnobs knobs;
   const Cluster& cluster() const { return kinds.front(); }
   GroupLink link() const { return cluster().link(ranks, question.stride); }
 
@@ -48,6 +46,32 @@ struct AskedCollective {
     if (kinds.size() == 1) add_link_energy(facts, cluster(), link(), wires, p);
   }
 };
+
+// A call, and the bytes of the bus bandwidth.
+struct TimedCollective {
+  Estimate<Seconds> time;
+  Bytes bytes, bus;
+};
+
+// Adds the time and the bandwidths, and the power of the boards: at the clock that they keep.
+void add_call(const AskedCollective& a, const TimedCollective& c, const CopyingCall& call,
+              Point& p) {
+  std::optional<CallOnBoards> boards;
+  if (a.kinds.size() == 1) {
+    boards = call_on_boards(a.facts, a.cluster().gpu(), a.knobs, call);
+  } else if (a.knobs.any()) {
+    throw InputError(
+        "hardware (--power-limit, --clock): the boards of a group of unlike nodes have unlike "
+        "limits and clocks; a collective of one kind of nodes takes them");
+  }
+  Estimate<Seconds> time = c.time;
+  if (boards) time = clocked(time, boards->longer);
+  if (boards && boards->clock) time.shared = std::hypot(time.shared, boards->clock->error);
+  p.metrics.push_back(metric("time", "us", time, kUs));
+  p.metrics.push_back(rate_metric("algbw", "GB/s", c.bytes.value() / 1e9, time));
+  p.metrics.push_back(rate_metric("busbw", "GB/s", c.bus.value() / 1e9, time));
+  if (boards) add_boards(*boards, a.cluster().gpu(), a.knobs, a.ranks, time, p);
+}
 
 // The slowdown of computation that overlaps with the kernels of the collective, on the GPU with the
 // largest slowdown.
@@ -150,13 +174,22 @@ void add_collective(const AskedCollective& a, std::int64_t size, Point& p) {
   const Collective c{kind_of(q.kind), Collective::Group::kData, a.ranks,
                      Bytes(heaviest * static_cast<double>(size))};
   p.at["bytes"] = size;
-  const double bytes = static_cast<double>(size);
+  const Bytes bytes(static_cast<double>(size));
+  const Gpu& gpu = a.cluster().gpu();
+  // Through the channels of the library's kernel pass the bytes of the bus bandwidth.
+  const auto copying = [&](Seconds time, Seconds wires, Bytes bus, bool nvls_kernel) {
+    const BytesPerSecond rate = library_rate(a.facts.bundle(), gpu, nvls_kernel);
+    return CopyingCall{time, wires, rate > BytesPerSecond(0) ? bus / rate : Seconds(0),
+                       library_sms(gpu, nvls_kernel)};
+  };
   if (q.algorithm == kHierarchicalAllReduce) {
     const Hierarchy h = hierarchical(a, c.bytes, a.facts.bundle());
     p.at["algorithm"] = q.algorithm;
     p.at["protocol"] = "";
-    add_time(p, h.time, bytes, c.bytes * (2 * (a.ranks - 1.0) / a.ranks) / h.time.value);
-    p.metrics.push_back(exact_metric("bound", "us", a.network.bound(c).value() / kUs));
+    const Bytes bus = c.bytes * (2 * (a.ranks - 1.0) / a.ranks);
+    const Seconds bound = a.network.bound(c);
+    add_call(a, {h.time, bytes, bus}, copying(h.time.value, bound, bus, false), p);
+    p.metrics.push_back(exact_metric("bound", "us", bound.value() / kUs));
     a.add_energy(h.wires, p);
     p.notes.push_back(h.note);
     p.notes.push_back(a.network.provenance(c));
@@ -170,13 +203,16 @@ void add_collective(const AskedCollective& a, std::int64_t size, Point& p) {
   p.at["algorithm"] = choice.algorithm;
   p.at["protocol"] = choice.protocol;
   p.at["limit"] = by_host ? "launches" : to_text(t.bound);
-  add_time(p, time, bytes, t.bus_bandwidth / heaviest * (t.time.value / time.value));
+  const Bytes bus = t.bus_bandwidth * t.time.value;
+  const Seconds bound = a.network.bound(c, forced);
+  add_call(a, {time, bytes, bus * (1 / heaviest)},
+           copying(time.value, bound, bus, choice.nvls_kernel), p);
   if (by_host) {
     p.notes.push_back(
         fmt::format("one thread launches the kernels of {} GPUs in {}; the kernels take {}",
                     q.gpus_per_thread, to_text(time.value), to_text(t.time.value)));
   }
-  p.metrics.push_back(exact_metric("bound", "us", a.network.bound(c, forced).value() / kUs));
+  p.metrics.push_back(exact_metric("bound", "us", bound.value() / kUs));
   add_overlap(p, a, [&](const Gpu& gpu) { return library_sms(gpu, choice.nvls_kernel); });
   // All ranks together send what they have, however uneven it is.
   const Collective even{c.kind, c.group, c.ranks, c.bytes * (1 / heaviest)};
@@ -205,7 +241,9 @@ void add_exchange(const AskedCollective& a, std::int64_t tokens, Point& p) {
   p.at["tokens"] = tokens;
   p.at["algorithm"] = t.algorithm;
   p.at["limit"] = to_text(t.bound);
-  add_time(p, t.time, bytes.counted.value(), t.bus_bandwidth);
+  const Seconds inside = link.nodes == 1 ? bytes.inside / link.bandwidth : Seconds(0);
+  add_call(a, {t.time, bytes.counted, t.bus_bandwidth * t.time.value},
+           {t.time.value, std::max(inside, t.port_time), Seconds(0), x.low_latency ? 0 : x.sms}, p);
   p.metrics.push_back(exact_metric("sent_inside", "MB", bytes.inside.value() / 1e6));
   p.metrics.push_back(exact_metric("sent_between", "MB", bytes.between.value() / 1e6));
   if (!x.low_latency) add_overlap(p, a, [&](const Gpu&) { return x.sms; });
@@ -309,7 +347,8 @@ std::vector<Point> answer_collective(Facts& facts, const CollectiveQuestion& q,
       CollectiveGroupKey{hardware.gpu, hardware.node, q.nodes,
                          q.gpus.value_or(kUsualCollectiveRanks), q.stride, q.stack, q.nccl_version},
       [&] { return collective_group(q, hardware, facts); });
-  const AskedCollective asked{facts, q, group->kinds, *group->network, group->ranks};
+  const AskedCollective asked{facts,           q, group->kinds, *group->network, group->ranks,
+                              hardware.knobs()};
   Point p;
   p.at = {
       {"collective", q.kind}, {"gpu", group->gpus}, {"node", group->nodes}, {"gpus", group->ranks}};

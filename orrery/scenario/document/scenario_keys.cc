@@ -253,7 +253,7 @@ void declare(Fields& f, ScenarioValues& s) {
 
 const std::vector<std::string>& keys_of(const Scenario::Asked& asked) {
   static const std::vector<std::string> kAll,
-      kCollective = {"name", "question", "hardware", "collective"},
+      kCollective = {"name", "question", "objective", "hardware", "collective"},
       kKernel = {"name", "question", "objective", "hardware", "kernel"},
       kReplay = {"name", "question", "hardware", "replay"},
       kTraining = {"name",     "question", "objective", "model", "model_overrides",

@@ -46,7 +46,7 @@ void refuse_knobs(const Node& document, const Scenario& s, const char* of) {
 
 // A collective has no model and nothing that belongs to one.
 void check_collective(const Node& document, const Scenario& s, const CollectiveQuestion& q) {
-  refuse_knobs(document, s, "a collective");
+  if (q.flow.asked()) refuse_knobs(document, s, "a collective at flow level");
   const bool hardware = !s.hardware.gpu.empty() || !s.hardware.node.empty();
   const bool topology = !q.flow.topology.empty();
   if (!q.nodes.empty()) {

@@ -37,13 +37,17 @@ double mean(std::int64_t sum, std::int64_t n) { return n > 0 ? real(sum) / real(
 // The work of the mean of some steps. Each mean step is asked of the step room once.
 class MeanSteps {
  public:
-  explicit MeanSteps(const StepModel& steps) : steps_(steps) {}
+  // `by_kernel`: with their kernels by kind, on `gpu`.
+  MeanSteps(const StepModel& steps, const Gpu& gpu, bool by_kernel)
+      : steps_(steps), gpu_(gpu), by_kernel_(by_kernel) {}
 
-  // REQUIRES steps.
-  ClockedSteps all(const StepCounts& counts) {
-    ClockedSteps sum = one(counts);
+  // Adds their kernels to `kinds`. REQUIRES steps.
+  ClockedSteps all(const StepCounts& counts, WorkOfKinds& kinds) {
+    const Mean& mean = one(counts);
+    ClockedSteps sum = mean.step;
     sum.reference = sum.reference.scaled(real(counts.steps));
     sum.time *= real(counts.steps);
+    kinds.add(mean.kinds, real(counts.steps));
     return sum;
   }
 
@@ -52,7 +56,12 @@ class MeanSteps {
 
   static std::int64_t at_least_one(double x) { return std::max<std::int64_t>(1, coarse(x)); }
 
-  const ClockedSteps& one(const StepCounts& c) {
+  struct Mean {
+    ClockedSteps step;
+    WorkOfKinds kinds;
+  };
+
+  const Mean& one(const StepCounts& c) {
     Key key{};
     if (c.decodes > 0)
       key[0] = at_least_one(mean(c.decodes, c.steps)),
@@ -66,13 +75,16 @@ class MeanSteps {
       Batch batch;
       if (key[2] > 0) batch.groups.push_back({key[2], key[3], real(key[4])});
       if (key[0] > 0) batch.groups.push_back({key[0], 1, real(key[1])});
-      at->second = clocked_steps(steps_.time(batch), 1);
+      const StepTime step = steps_.time(batch, by_kernel_);
+      at->second = {clocked_steps(step, 1), by_kernel_ ? WorkOfKinds(step, gpu_) : WorkOfKinds()};
     }
     return at->second;
   }
 
   const StepModel& steps_;
-  std::map<Key, ClockedSteps> known_;
+  const Gpu& gpu_;
+  const bool by_kernel_;
+  std::map<Key, Mean> known_;
 };
 
 // The same constants with those of one GPU and one engine alone, which are then not looked for
@@ -88,14 +100,14 @@ StepPowerConstants only(const StepPowerConstants& all, const std::string& gpu,
 // The power of the boards of one pool.
 class PoolBoards {
  public:
-  PoolBoards(const StepPowerConstants& constants, const ServedModel& served)
+  PoolBoards(const StepPowerConstants& constants, const ServedModel& served, bool by_kernel)
       : served_(served),
         gpu_(served.deployment.gpu),
         constants_(only(constants, gpu_.id, served.deployment.engine.id)),
         board_(constants.board(gpu_.id)),
         gain_(constants.engine(served.deployment.engine.id)),
         awake_(*gpu_.power * board_.awake),
-        steps_(*served.steps) {}
+        steps_(*served.steps, gpu_, by_kernel) {}
 
   // The energy of one GPU of each engine in a window.
   PoolEnergy energy(const StepWindow& w) {
@@ -111,6 +123,7 @@ class PoolBoards {
     e.parts.awake = all * spent.awake, e.parts.kernels = all * spent.kernels;
     e.parts.arithmetic = all * spent.compute, e.parts.memory = all * spent.memory;
     e.parts.collectives = all * spent.links;
+    kinds_.divide({e.parts.kernels, e.parts.arithmetic, e.parts.memory}, e.kinds);
     if (!served_.steps->governed()) return e;
     e.governed = busy;
     e.cycles = (*gpu_.boost_clock * busy) * clock_;
@@ -121,8 +134,9 @@ class PoolBoards {
   // The steps that start in a window take `time`.
   void work(const StepWindow& w, Seconds time) {
     std::vector<ClockedSteps> kinds;
+    kinds_ = WorkOfKinds();
     for (const StepCounts* c : {&w.decoding, &w.prefilling})
-      if (c->steps > 0) kinds.push_back(steps_.all(*c));
+      if (c->steps > 0) kinds.push_back(steps_.all(*c, kinds_));
     ClockedSteps all;
     Seconds predicted;
     for (const ClockedSteps& k : kinds) all.reference += k.reference, predicted += k.time;
@@ -153,7 +167,8 @@ class PoolBoards {
   // The power of a busy board in the last window in which steps started, and its clock as a share
   // of the boost clock.
   Watts busy_;
-  PowerParts spent_;  // what the law ascribes that power to at the reference clock
+  WorkOfKinds kinds_;  // of the steps of that window
+  PowerParts spent_;   // what the law ascribes that power to at the reference clock
   double clock_ = 1;
 };
 
@@ -173,6 +188,15 @@ std::vector<EnergyRow> EnergyParts::rows() const {
 
 PoolEnergy& PoolEnergy::operator+=(const PoolEnergy& more) {
   parts += more.parts;
+  for (const KindEnergy& k : more.kinds) {
+    const auto at = std::find_if(kinds.begin(), kinds.end(),
+                                 [&](const KindEnergy& own) { return own.kind == k.kind; });
+    if (at == kinds.end()) {
+      kinds.push_back(k);
+    } else {
+      at->energy += k.energy;
+    }
+  }
   boards += more.boards, plant += more.plant, gpu_time += more.gpu_time;
   most_gpus = std::max(most_gpus, more.most_gpus);
   cycles += more.cycles, governed += more.governed;
@@ -208,9 +232,10 @@ namespace {
 
 // The energy in a window of `length` of engines with `gpus` GPUs each, from that of one GPU each.
 PoolEnergy of_engines(const PoolEnergy& one, double gpus, Seconds length) {
-  PoolEnergy all{
-      one.boards * gpus, one.plant * gpus,   {}, one.gpu_time * gpus, one.gpu_time * gpus / length,
-      one.cycles * gpus, one.governed * gpus};
+  PoolEnergy all{one.boards * gpus, one.plant * gpus,    {},
+                 one.kinds,         one.gpu_time * gpus, one.gpu_time * gpus / length,
+                 one.cycles * gpus, one.governed * gpus};
+  for (KindEnergy& k : all.kinds) k.energy *= gpus;
   for (const auto part : kParts) all.parts.*part.energy = one.parts.*part.energy * gpus;
   return all;
 }
@@ -229,7 +254,7 @@ void count_plant(const PlantAccount& account, Seconds length, PoolEnergy& window
 }  // namespace
 
 FleetEnergy fleet_energy(const StepPowerConstants& constants, const std::vector<PoweredPool>& pools,
-                         const SimulationResult& result) {
+                         const SimulationResult& result, bool by_kernel) {
   FleetEnergy fleet;
   fleet.end = result.end.time();
   SimTime width;
@@ -240,7 +265,7 @@ FleetEnergy fleet_energy(const StepPowerConstants& constants, const std::vector<
     const PoweredPool& pool = pools[p];
     StepWindows windows(width);
     windows.add(result.windows[p]);
-    PoolBoards boards(constants, *pool.served);
+    PoolBoards boards(constants, *pool.served, by_kernel);
     const double gpus = pool.served->plan.devices();
     PoolEnergy& sum = fleet.pools.emplace_back();
     const std::size_t n = std::min(fleet.series.size(), windows.windows().size());

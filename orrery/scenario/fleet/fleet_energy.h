@@ -22,6 +22,7 @@
 #include "orrery/scenario/answer/answer.h"
 #include "orrery/scenario/setup/plant_account.h"
 #include "orrery/scenario/setup/served_model.h"
+#include "orrery/scenario/setup/work_of_kinds.h"
 #include "orrery/serving/cluster/simulation.h"
 
 namespace orrery {
@@ -49,6 +50,8 @@ struct EnergyParts {
 struct PoolEnergy {
   Joules boards, plant;  // plant: in the scope of the account
   EnergyParts parts;     // add up to `plant`
+  // Of kernels, arithmetic and memory of `parts`, by kinds of kernels, where that was asked for.
+  std::vector<KindEnergy> kinds;
   Seconds gpu_time;      // sum over its GPUs of the time in which they were present
   double most_gpus = 0;  // of its GPUs that were present in one window, on average over the window
   // Under a power limit or a clock: the clocks summed over the time of busy GPUs, and this time.
@@ -75,7 +78,8 @@ struct FleetEnergy {
 };
 
 // REQUIRES windows of each pool in `result`, and that the data sheets state the powers of all GPUs.
+// `by_kernel`: fills PoolEnergy::kinds.
 FleetEnergy fleet_energy(const StepPowerConstants& constants, const std::vector<PoweredPool>& pools,
-                         const SimulationResult& result);
+                         const SimulationResult& result, bool by_kernel = false);
 
 }  // namespace orrery

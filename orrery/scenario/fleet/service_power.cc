@@ -27,8 +27,8 @@ bool counts_carbon(const PoweredPool& pool) {
 
 void ServicePower::add_pool(PoweredPool pool) { pools_.push_back(std::move(pool)); }
 
-FleetEnergy ServicePower::energy(const SimulationResult& result) const {
-  return fleet_energy(*constants_, pools_, result);
+FleetEnergy ServicePower::energy(const SimulationResult& result, bool by_kernel) const {
+  return fleet_energy(*constants_, pools_, result, by_kernel);
 }
 
 void ServicePower::add_metrics(const SimulationResult& result, const FleetEnergy& fleet,

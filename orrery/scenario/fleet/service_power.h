@@ -30,8 +30,8 @@ class ServicePower {
   // Whether a simulation must have windows of kPowerWindow.
   bool known() const { return constants_ != nullptr && !pools_.empty(); }
 
-  // REQUIRES known(), and windows in `result`.
-  FleetEnergy energy(const SimulationResult& result) const;
+  // REQUIRES known(), and windows in `result`. `by_kernel`: by kinds of kernels, too.
+  FleetEnergy energy(const SimulationResult& result, bool by_kernel = false) const;
   // Adds `power` (mean of a GPU's board, W), with a power limit or a clock `clock` (MHz, the mean
   // over the busy time of all GPUs), `plant_power` (of the fleet, W) with its `_p99` and `_max`
   // over windows, `energy` (of the run, kJ), `energy_per_token` and `energy_per_request` (J) to

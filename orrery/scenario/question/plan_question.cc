@@ -133,6 +133,10 @@ void declare(Fields& f, PlanChoice& p) {
   f.add("power_limits", p.power_limits,
         "power limits of a GPU's board to choose from, as 500 W; the data sheet's is always tried")
       .repeats();
+  f.add("clocks", p.clocks,
+        "highest clocks of a GPU's multiprocessors to choose from, as 1410 MHz; the boost clock is "
+        "always tried, and each clock at each power limit")
+      .repeats();
   f.add("mixed", p.mixed,
         "the engines of a model may be of several kinds, on several types of GPUs, each with a "
         "share of its load");
@@ -177,9 +181,9 @@ void declare(Fields& f, PlanChoice& p) {
 
 const std::vector<std::string>& plan_keys_of_services() {
   static const std::vector<std::string> keys = {
-      "engines",     "modes",        "dp",     "engine_gpus", "explain",
-      "what_if_gpu", "availability", "repair", "robust",      "day",
-      "startup",     "power_limits", "spare",  "mixed",       "others"};
+      "engines",      "modes",  "dp",     "engine_gpus", "explain", "what_if_gpu",
+      "availability", "repair", "robust", "day",         "startup", "power_limits",
+      "clocks",       "spare",  "mixed",  "others"};
   return keys;
 }
 

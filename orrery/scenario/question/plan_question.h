@@ -91,6 +91,7 @@ struct PlanChoice {
   std::vector<double> day;         // requests/s in equal parts of a day; none: always the load's
   Seconds startup = Seconds(180);  // until an engine that is started serves
   std::vector<std::string> power_limits;  // of a board, to be tried; none: the data sheet's alone
+  std::vector<std::string> clocks;        // likewise; none: the boost clock alone
   bool mixed = false;                     // the engines of a model may be of several kinds
   std::vector<PlannedModel> others;       // models that share the GPUs and the money
   bool exhaustive = false;                // look at all candidates instead of those that can win

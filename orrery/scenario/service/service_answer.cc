@@ -327,6 +327,9 @@ void answer_service(const SimulatedService& simulated, const RunOptions& options
     use.power.widen(*energy, metrics);
     use.power.note(*energy, point.notes);
     point.energy = energy->total().parts.rows();
+    if (options.breakdown)
+      point.energy_by_kernel =
+          rows_by_kind(point.energy, use.power.energy(result, true).total().kinds);
     point.energy_of = "run";
     if (options.steps) point.power = {energy->window, energy->end, energy->series};
   }

@@ -5,6 +5,7 @@
 
 #include "orrery/energy/power/held_parts.h"
 #include "orrery/scenario/setup/board_governor.h"
+#include "orrery/scenario/setup/work_of_kinds.h"
 #include "orrery/serving/steps/step_work.h"
 
 namespace orrery {
@@ -104,11 +105,17 @@ void add_energy_rows(const StepPowerConstants& constants, const ServedModel& ser
         std::pair{"arithmetic", parts.compute}, std::pair{"memory", parts.memory},
         std::pair{"collectives", parts.links}})
     put(name, full * part);
-  if (!plant) return;
-  const PlantAccount::Parts beyond = plant->parts({power, gpus, 0});
-  put("node_rest", beyond.rest * of_request);
-  put("power_supplies", beyond.supplies * of_request);
-  put("cooling", beyond.cooling * of_request);
+  if (plant) {
+    const PlantAccount::Parts beyond = plant->parts({power, gpus, 0});
+    put("node_rest", beyond.rest * of_request);
+    put("power_supplies", beyond.supplies * of_request);
+    put("cooling", beyond.cooling * of_request);
+  }
+  const ClosedFormResult::Computed& c = result.computed;
+  WorkOfKinds kinds;
+  kinds.add(WorkOfKinds(c.prompts, gpu), c.prompt_steps);
+  if (osl > 1) kinds.add(WorkOfKinds(result.decode_step, gpu), real(osl - 1) * c.decode_batches);
+  point.energy_by_kernel = rows_by_kind(point.energy, kinds);
 }
 
 }  // namespace orrery

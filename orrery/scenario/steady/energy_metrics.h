@@ -26,7 +26,8 @@ Estimate<Watts> power_of_wave(const StepPowerConstants& constants, const ServedM
 
 // Adds the rows of the energy of a request on all GPUs, as its parts are drawn during a wave: the
 // boards by the terms of the law of their power (step_power.h), and where `plant` counts more than
-// they what it counts besides. Their sum is the metric energy_per_request.
+// they what it counts besides. Their sum is the metric energy_per_request. Adds the same by kinds
+// of kernels (work_of_kinds.h). REQUIRES steps with their terms in `result`.
 void add_energy_rows(const StepPowerConstants& constants, const ServedModel& served,
                      std::int64_t osl, const ClosedFormResult& result, const PlantAccount* plant,
                      Point& point);

@@ -7,6 +7,9 @@
 //              draw; power_supplies
 //   facility   cooling: what the PUE adds
 //
+// The kernels are also divided by their cost (work_of_kinds.h): of the arithmetic by the FLOPs of
+// all stages, and of the traffic by that of the kernels that the law counts.
+//
 // The rows add up to the energy of an iteration in `energy.scope`. The links are not added to the
 // boards and nodes, whose power holds them: those within a node are in the rows of the boards,
 // those between nodes are taken out of the rest of the nodes, which is never less than nothing.

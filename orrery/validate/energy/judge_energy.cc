@@ -16,6 +16,7 @@
 #include "orrery/validate/energy/judge_mlperf.h"
 #include "orrery/validate/energy/step_power_fit.h"
 #include "orrery/validate/energy/surface_fit.h"
+#include "orrery/validate/energy/table_noise.h"
 #include "orrery/validate/energy/twin_readings.h"
 
 namespace orrery {
@@ -57,6 +58,21 @@ ValidationRow row_of(const KernelPowerRow& r, const char* table, const ReadingMo
   v.what = fmt::format("{} repeated on {} in the measured time, which no scenario states",
                        describe(r.op), r.gpu);
   v.source = r.steady ? "orrery" : "aiconfigurator";
+  return v;
+}
+
+// The clock that a board keeps during a steady call without knobs.
+ValidationRow clock_row(const KernelPowerRow& r, const char* table, const ReadingModel& by,
+                        const Gpu& gpu) {
+  const PowerModel model(by.activity, by.board, {});
+  const KernelTime time{
+      {r.time, 0, 0, Origin::kMeasured}, r.used.compute * r.time, r.used.memory * r.time};
+  const BoardClock clock = model.clock(gpu, {}, r.op, [&](double) { return time; });
+  ValidationRow v = row_of(r, table, by);
+  v.by["metric"] = "clock of steady calls";
+  v.measured = r.clock.value() / 1e6;
+  v.predicted = clock.clock * gpu.boost_clock->value() / 1e6;
+  v.low50 = v.high50 = v.low90 = v.high90 = v.predicted;
   return v;
 }
 
@@ -162,7 +178,7 @@ ValidationReport validate_energy(const std::filesystem::path& dir, const std::st
   const Catalog catalog(bundle);
   const PowerReadings readings = read_power(dir, catalog, report);
   const std::vector<KernelPowerRow>& rows = readings.rows;
-  if (!rows.empty()) report.note = note_of_twins(rows);
+  if (!rows.empty()) report.note = note_of_twins(rows) + " " + note_of_readings(rows);
   const KernelActivity activity(bundle);
   const BoardPowers boards(bundle);
   const NearestReadings nearest(rows);
@@ -178,6 +194,8 @@ ValidationReport validate_energy(const std::filesystem::path& dir, const std::st
       report.rows.push_back(row_of(r, name, {activity, boards.of(gpu), surfaces}));
       if (const Watts near = nearest.of(r); near > Watts(0))
         report.rows.back().peers = {{"its four nearest readings", near.value()}};
+      if (r.clock > Hertz(0) && gpu.boost_clock)
+        report.rows.push_back(clock_row(r, name, {activity, boards.of(gpu), surfaces}, gpu));
     }
     if (gpus.size() < 2 || (!asked(kGpuLeftOut) && !asked(kSteadyGpuLeftOut))) continue;
     const FittedPower others = fit_power(readings, id, activity.shared_error());
@@ -188,8 +206,11 @@ ValidationReport validate_energy(const std::filesystem::path& dir, const std::st
         fit_power_surfaces(of_others, others.activity, others.boards, "").files, catalog, gpu);
     for (const KernelPowerRow& r : rows) {
       const char* name = r.steady ? kSteadyGpuLeftOut : kGpuLeftOut;
-      if (r.gpu == id && !r.again && asked(name))
-        report.rows.push_back(row_of(r, name, {others.activity, others.boards.of(gpu), relatives}));
+      if (r.gpu != id || r.again || !asked(name)) continue;
+      const BoardPower board = others.boards.of(gpu);
+      report.rows.push_back(row_of(r, name, {others.activity, board, relatives}));
+      if (r.clock > Hertz(0) && gpu.boost_clock)
+        report.rows.push_back(clock_row(r, name, {others.activity, board, relatives}, gpu));
     }
   }
   return report;

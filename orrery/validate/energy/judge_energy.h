@@ -5,8 +5,12 @@
 //   table llm_energy                    services, by constants fitted without their model's rows
 //   table mlperf                        servers at the wall (judge_mlperf.h)
 //
-// The metrics are "power of long calls" (0.1 ms and more), whose readings are mostly their own, and
-// "power of short calls", which hold much of what ran before (kernel_power_rows.h).
+// Steady calls are judged by "power of steady calls" and, as the mean clock of the multiprocessors
+// is read too, by "clock of steady calls": the reference clock of clock_power.h in the measured
+// time. No constant is fitted on clocks, and no interval is stated of them.
+//
+// The other metrics are "power of long calls" (0.1 ms and more), whose readings are mostly their
+// own, and "power of short calls", which hold much of what ran before (kernel_power_rows.h).
 #pragma once
 
 #include <filesystem>

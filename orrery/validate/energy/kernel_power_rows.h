@@ -34,6 +34,7 @@ struct KernelPowerRow {
   Watts power, limit;
   bool left_out = false;  // a fit does not see it: 15 % of the shapes, the same on all GPUs
   bool steady = false;    // read_steady_power read it
+  Hertz clock;            // mean of the multiprocessors; 0: not read
   // The reading is already a row, as a call of another family that times the same kernels. It is
   // fitted for both and judged once.
   bool again = false;

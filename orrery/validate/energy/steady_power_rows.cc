@@ -15,13 +15,16 @@ namespace {
 // Columns that the table of an op has and the shapes of a sweep leave out.
 constexpr std::string_view kUnstated = ",kv_dtype,window,past";
 
-// Adds the rows of `file` to `texts`.
+using ClocksByLine = std::map<std::string, Hertz>;
+
+// Adds the rows of `file` to `texts`, and the clocks that they state to `clocks`.
 void add_steady(const std::filesystem::path& file, const Catalog& catalog, TimeTexts& texts,
-                std::map<std::string, double>& awake) {
+                std::map<std::string, double>& awake, ClocksByLine& clocks) {
   CsvReader csv(file);
   const int system = csv.column("system"), op = csv.column("op"), dtype = csv.column("dtype"),
             shape = csv.column("shape"), data = csv.column("data"), duty = csv.column("duty"),
-            latency = csv.column("latency_us"), power = csv.column("power_w");
+            latency = csv.column("latency_us"), power = csv.column("power_w"),
+            clock = csv.column("sm_mhz");
   while (csv.next()) {
     const Gpu gpu = catalog.gpu(csv.text(system));
     if (!gpu.power) csv.fail(system, fmt::format("no power of {} is known", gpu.id));
@@ -54,6 +57,8 @@ void add_steady(const std::filesystem::path& file, const Catalog& catalog, TimeT
     if (text.empty()) text = names + ",latency_us,power_w,limit_w,line\n";
     text += fmt::format("{},{},{},{},{}\n", cells, csv.text(latency), csv.text(power),
                         gpu.power->value(), csv.line());
+    if (!csv.text(clock).empty())
+      clocks[fmt::format("{}", csv.line())] = Hertz(csv.number(clock) * 1e6);
   }
 }
 
@@ -74,8 +79,14 @@ std::vector<KernelPowerRow> read_steady_power(const std::filesystem::path& dir,
   for (const std::filesystem::path& file : files) {
     const std::string name = (file.parent_path().filename() / file.filename()).string();
     TimeTexts texts;
-    add_steady(file, catalog, texts, awake);
+    ClocksByLine clocks;
+    add_steady(file, catalog, texts, awake, clocks);
+    const std::size_t before = rows.size();
     const std::size_t unread = reader.read(texts, name, true, rows);
+    for (std::size_t i = before; i < rows.size(); ++i) {
+      const auto found = clocks.find(rows[i].name.substr(rows[i].name.rfind(':') + 1));
+      if (found != clocks.end()) rows[i].clock = found->second;
+    }
     if (unread > 0)
       report.refused.push_back({name, "no fit of kernel times reads calls of this kind", unread});
   }

@@ -62,16 +62,40 @@ TEST(ClockPower, ALimitThatTheWorkDoesNotReachChangesNothing) {
 }
 
 TEST(ClockPower, UnderALimitClockTimeAndPowerAreOneSolution) {
-  // 0.2 + 0.4 = 0.6 of 1000 W at boost. At the clock f the work takes 1 / f, its utilisation is
-  // 0.5 f, and the demand 0.2 + 0.4 f v(f). 400 W ask for f v(f) = 0.5, where f is in the linear
-  // part of the voltage: f^2 (0.8 + 0.2 (f - 0.7) / 0.3)^2 = 0.5, so f = 0.8098.
+  // The law says 0.2 + 0.4 = 0.6 of 1000 W, with operations at the least voltage. At boost they
+  // demand 0.4 / 0.64 = 0.625, which the limit of 1000 W allows, so that boost is the reference. At
+  // the clock f the work takes 1 / f, and the power is 0.6 * (0.2 + 0.625 f V(f)^2) / 0.825. 400 W
+  // ask for f V(f)^2 = 0.56, where f is in the linear part of the voltage: f = 0.7751.
   const BoardClock c = step_clock(constants(), board(), "vllm", {Watts(400), {}}, computing());
   const double f = c.clock;
   const double voltage = 0.8 + 0.2 * (f - 0.7) / 0.3;
-  EXPECT_NEAR(f * f * voltage * voltage, 0.5, 2e-3);
-  EXPECT_NEAR(f, 0.8098, 2e-3);
+  EXPECT_NEAR(f * voltage * voltage, 0.56, 2e-3);
+  EXPECT_NEAR(f, 0.7751, 2e-3);
   EXPECT_NEAR(c.power, 400.0 / 600, 1e-3);
   EXPECT_NEAR(slowed(computing(), c.slowdown).time.value(), 1 / f, 2e-3);
+}
+
+// The rate of operations is known, and each costs V^2: the clock does not count beside it. Kernels
+// that only occupy their units switch them with every clock.
+TEST(ClockPower, TheClockCountsOnceInArithmetic) {
+  EXPECT_NEAR(demand_at({.unclocked = 0.1, .clocked = 0.2, .arithmetic = 0}, 0.5),
+              0.1 + 0.2 * 0.5 * 0.64, 1e-12);
+  EXPECT_NEAR(demand_at({.unclocked = 0.1, .clocked = 0, .arithmetic = 0.2}, 0.5), 0.3, 1e-12);
+  EXPECT_NEAR(demand_at({.unclocked = 0.1, .clocked = 0, .arithmetic = 0.2}, 1), 0.1 + 0.2 / 0.64,
+              1e-12);
+}
+
+// A board that is full of arithmetic is held below its boost clock by its own limit, as an H100 is
+// (1,377 of 1,980 MHz in products of 8,192), and a clock above that changes nothing.
+TEST(ClockPower, FullArithmeticIsHeldDownByTheDataSheetsLimit) {
+  const StepWork full{seconds(1), seconds(1), {}, seconds(0.95), {}};
+  const auto at = [&](double hertz) {
+    return step_clock(constants(), board(), "vllm", {{}, Hertz(hertz)}, full);
+  };
+  // 0.2 + 0.76 (V(f) / 0.8)^2 = 1: V = 0.8208, f = 0.7312.
+  EXPECT_NEAR(at(2e9).clock, 0.7312, 1e-3);
+  EXPECT_EQ(at(1.5e9).slowdown, 1);
+  EXPECT_GT(at(1.4e9).slowdown, 1);
 }
 
 TEST(ClockPower, ALockedClockAtOrAboveTheReferenceChangesNothing) {
@@ -82,8 +106,9 @@ TEST(ClockPower, ALockedClockAtOrAboveTheReferenceChangesNothing) {
   const BoardClock half = at(1e9);
   EXPECT_NEAR(half.clock, 0.5, 1e-9);
   EXPECT_NEAR(half.slowdown, 2, 5e-3);
-  // 0.2 + 0.8 * 0.25 * 0.5 * 0.64 of the former 0.6.
-  EXPECT_NEAR(half.power, 0.264 / 0.6, 2e-3);
+  // Half of the operations a second, each at 0.64 of the energy: 0.2 + 0.625 * 0.5 * 0.64 of the
+  // former 0.825.
+  EXPECT_NEAR(half.power, 0.4 / 0.825, 2e-3);
 }
 
 TEST(ClockPower, RefusesWhatTheBoardDoesNotAccept) {

@@ -292,6 +292,41 @@ TEST(EngineOptions, HavePowerLimitsThatABoardCanHave) {
                InputError);
 }
 
+TEST(EngineOptions, HaveClocksThatABoardCanBeLockedTo) {
+  Runner runner{Bundle()};
+  // Clocks above an H100's boost clock (1980 MHz) and below a sixth of it are no clocks of it.
+  const Scenario q =
+      asked("gpu: [h100-sxm], power_limits: [500 W], clocks: [1410 MHz, 3 GHz, 200 MHz]");
+  std::vector<std::string> names;
+  for (const EngineOption& o :
+       engine_options(q, runner.catalog(), runner.architecture("llama-3-8b"))) {
+    if (o.tp > 1) continue;
+    names.push_back(o.name());
+    EXPECT_EQ(o.asked(q).hardware.clock, o.clock);
+  }
+  EXPECT_THAT(names, testing::ElementsAre("1 h100-sxm, vllm, checkpoint, tp 1",
+                                          "1 h100-sxm, vllm, checkpoint, tp 1, 1410 MHz",
+                                          "1 h100-sxm, vllm, checkpoint, tp 1, 500 W",
+                                          "1 h100-sxm, vllm, checkpoint, tp 1, 500 W, 1410 MHz"));
+  EXPECT_THROW(engine_options(asked("gpu: [h100-sxm], clocks: [fast]"), runner.catalog(),
+                              runner.architecture("llama-3-8b")),
+               InputError);
+}
+
+// The plan of the least energy takes a lower clock where that saves energy within the limits, and
+// its engines are started with that clock.
+TEST(Plans, TakeAClockForEnergy) {
+  Runner runner{Bundle()};
+  const Plans plain = find_plans(runner, asked("gpu: [h100-sxm], objective: energy"));
+  const Plans clocked =
+      find_plans(runner, asked("gpu: [h100-sxm], objective: energy, clocks: [1410 MHz]"));
+  const Point& best = clocked.answer.points.at(0);
+  EXPECT_LT(best.find("energy_per_request")->value,
+            plain.answer.points.at(0).find("energy_per_request")->value);
+  EXPECT_EQ(best.at.value("clock", 0.0), 1410);
+  EXPECT_EQ(best.meets_slo, std::optional(true));
+}
+
 // A lower power limit never serves more, and is chosen where energy is what counts.
 TEST(Plans, TakeAPowerLimitForEnergy) {
   Runner runner{Bundle()};

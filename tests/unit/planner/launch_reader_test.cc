@@ -43,7 +43,7 @@ std::vector<EngineOption> space_of(const std::string& model, Scenario& question)
 EngineOption completed(const LaunchRead& read, const EngineOption& written,
                        const LaunchFacts& facts) {
   EngineOption out = read.option;
-  out.gpu = written.gpu, out.power_limit = written.power_limit;
+  out.gpu = written.gpu, out.power_limit = written.power_limit, out.clock = written.clock;
   if (out.format.empty() && !facts.formats.contains(written.format)) out.format = written.format;
   return out;
 }

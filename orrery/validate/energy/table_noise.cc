@@ -1,0 +1,89 @@
+#include "orrery/validate/energy/table_noise.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "orrery/base/double_math.h"
+#include "orrery/base/quantile.h"
+#include "orrery/validate/energy/twin_readings.h"
+
+namespace orrery {
+namespace {
+
+bool counts(const KernelPowerRow& r, Seconds from, Seconds to) {
+  return !r.steady && !r.again && r.time >= from && r.time < to;
+}
+
+ReadingsMiss summary_of(std::vector<double> errors) {
+  ReadingsMiss out;
+  out.calls = errors.size();
+  if (errors.empty()) return out;
+  for (const double e : errors) out.mean += e / real(errors.size());
+  out.median = quantile(std::move(errors), 0.5);
+  return out;
+}
+
+}  // namespace
+
+ReadingsMiss same_call_misses(const std::vector<KernelPowerRow>& rows, Seconds from, Seconds to) {
+  std::map<std::string, std::vector<double>> calls;
+  for (const KernelPowerRow& r : rows) {
+    if (!counts(r, from, to)) continue;
+    calls[fmt::format("{} {} {} {} {}", r.gpu, r.framework, r.family->name(), r.kernel_class,
+                      describe(r.op))]
+        .push_back(std::log(r.power.value()));
+  }
+  std::vector<double> errors;
+  for (const auto& [call, logs] : calls) {
+    if (logs.size() < 2) continue;
+    double sum = 0;
+    for (const double log : logs) sum += log;
+    for (const double log : logs)
+      errors.push_back(std::abs(std::expm1((sum - log) / (real(logs.size()) - 1) - log)));
+  }
+  return summary_of(std::move(errors));
+}
+
+ReadingsMiss nearest_misses(const std::vector<KernelPowerRow>& rows, Seconds from, Seconds to) {
+  const NearestReadings nearest(rows);
+  std::vector<double> errors;
+  for (const KernelPowerRow& r : rows) {
+    if (!counts(r, from, to) || !r.left_out) continue;
+    if (const Watts near = nearest.of(r); near > Watts(0))
+      errors.push_back(std::abs(near / r.power - 1));
+  }
+  return summary_of(std::move(errors));
+}
+
+std::string note_of_readings(const std::vector<KernelPowerRow>& rows) {
+  const struct {
+    const char* what;
+    Seconds from, to;
+  } lengths[] = {{"below 20 us", Seconds(0), microseconds(20)},
+                 {"from 20 us to 0.1 ms", microseconds(20), kLongCall},
+                 {"from 0.1 to 1 ms", kLongCall, milliseconds(1)},
+                 {"above 1 ms", milliseconds(1), Seconds(1e9)},
+                 {"in all of 0.1 ms and more", kLongCall, Seconds(1e9)}};
+  std::string out =
+      "The table's own noise, mean / median error in % where a reading is predicted by other "
+      "readings. Of the same call, where it was read more than once:";
+  const auto list = [&](auto misses) {
+    const char* comma = " ";
+    for (const auto& length : lengths) {
+      const ReadingsMiss m = misses(rows, length.from, length.to);
+      if (m.calls == 0) continue;
+      out += fmt::format("{}{:.1f} / {:.1f} {} ({} readings)", comma, 100 * m.mean, 100 * m.median,
+                         length.what, m.calls);
+      comma = ", ";
+    }
+  };
+  list(same_call_misses);
+  out += ". By the four nearest readings of other calls, for left-out calls:";
+  list(nearest_misses);
+  return out + ".";
+}
+
+}  // namespace orrery
