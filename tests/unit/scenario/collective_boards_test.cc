@@ -10,7 +10,7 @@
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
-namespace {
+namespace collective_boards_test {
 
 constexpr double kSame = 1e-9;
 
@@ -117,5 +117,5 @@ TEST(CollectiveBoards, RefuseKnobsOfNoEffect) {
                InputError);
 }
 
-}  // namespace
+}  // namespace collective_boards_test
 }  // namespace orrery

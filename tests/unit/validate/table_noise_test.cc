@@ -7,7 +7,7 @@
 #include <string>
 
 namespace orrery {
-namespace {
+namespace table_noise_test {
 
 KernelPowerRow reading(double milliseconds_of_call, double watts, std::int64_t m) {
   KernelPowerRow r;
@@ -47,5 +47,5 @@ TEST(TableNoise, NearestReadingsPredictLeftOutCalls) {
   EXPECT_THAT(note_of_readings(rows), testing::HasSubstr("20.0 / 20.0"));
 }
 
-}  // namespace
+}  // namespace table_noise_test
 }  // namespace orrery
