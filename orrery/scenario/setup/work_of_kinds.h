@@ -34,7 +34,7 @@ struct KindEnergy {
   Joules energy;
 };
 
-// What the law ascribes to kernels other than collectives, without the board awake.
+// The energy of kernels other than collectives by the law, without that of the board awake.
 struct EnergyOfKernels {
   Joules kernels, arithmetic, memory;
 };

@@ -1,4 +1,4 @@
-// What does a lower clock or a power limit of the boards slow of a collective, and what not?
+// Does a lower clock or a power limit of the boards slow the parts of a collective that it should?
 #include "orrery/scenario/collective/collective_boards.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What do other readings miss a reading by?
+// How far do other readings of the table miss a reading?
 #include "orrery/validate/energy/table_noise.h"
 
 #include <gmock/gmock.h>
