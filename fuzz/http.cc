@@ -1,7 +1,7 @@
 // Requests over the network: any bytes, cut anywhere, and the questions in their bodies.
-#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,13 +23,12 @@ void answer(const HttpRequest& request) {
   if (find_refusal(request, {"name"}, store) != nullptr) return;
   const std::string_view api = "/api/v1/";
   if (!std::string_view(request.path).starts_with(api)) return;
-  const std::string verb = request.path.substr(api.size());
-  const auto& verbs = api_verbs();
-  if (std::find(verbs.begin(), verbs.end(), verb) == verbs.end()) return;
+  const std::optional<AskedView> view = view_of(std::string_view(request.path).substr(api.size()));
+  if (!view) return;
   const bool yaml = request.header("content-type") == "application/yaml";
   try {
     const ScenarioSweep question =
-        points_of({verb, yaml ? "yaml" : "json", request.body}, Bundle());
+        points_of({view->verb, yaml ? "yaml" : "json", request.body}, Bundle());
     check_size(question, {});
     is_quick(question);
   } catch (const InputError& e) {

@@ -15,15 +15,16 @@ struct Picture {
   std::string svg;   // an element of a page
 };
 
-// "load", "pareto", "sweep", "timeline", "roofline", "kernels".
+// "load", "pareto", "sweep", "timeline", "roofline", "kernels", "breakdown", "memory".
 const std::vector<std::string>& picture_names();
 
 // The pictures that the answer has something for, in the order of their names above. The catalog
 // knows the peaks of GPUs.
 std::vector<Picture> pictures_of(const Answer& answer, const Catalog& catalog);
 
-// The one of this name as a file of its own; the first one for an empty name. InputError: the
-// answer has none, or not this one.
-std::string picture_of(const Answer& answer, const Catalog& catalog, const std::string& name);
+// The one of this name as a file of its own; the first one for an empty name. InputError, which
+// begins with `flag`: the answer has none, or not this one.
+std::string picture_of(const Answer& answer, const Catalog& catalog, const std::string& name,
+                       const std::string& flag = "--svg");
 
 }  // namespace orrery::face

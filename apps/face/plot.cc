@@ -9,20 +9,28 @@
 namespace orrery::face {
 namespace {
 
-constexpr double kWidth = 900, kHeight = 440, kLeft = 78, kRight = 20, kTop = 58, kBottom = 52;
+constexpr double kWidth = 900, kHeight = 440, kLeft = 78, kRight = 20, kBottom = 52;
+constexpr double kKeyTop = 32, kKeyLine = 20, kRow = 30;  // of the legend; beside names
 constexpr double kNothing = std::numeric_limits<double>::infinity();
-constexpr int kSeries = 6;
+constexpr int kSeries = 8;
 
 constexpr const char* kPictureStyle =
     ".o{font:13px system-ui,sans-serif}.o .t{fill:#1a1f27}"
     ".o .s{fill:#596273}.o .g{stroke:#dde1e8}.o .a{stroke:#8a93a3}.o .p{fill:#fff}"
     ".o .c0{--c:#1f5fa8}.o .c1{--c:#c2571a}.o .c2{--c:#2f7d4f}.o .c3{--c:#7b3fa0}"
-    ".o .c4{--c:#8a6d1d}.o .c5{--c:#5b6472}.o .l{fill:none;stroke:var(--c);stroke-width:2}"
+    ".o .c4{--c:#8a6d1d}.o .c5{--c:#0f7f8c}.o .c6{--c:#a8325f}.o .c7{--c:#5b6472}"
+    ".o .ci{--c:#1a1f27}.o .l{fill:none;stroke:var(--c);stroke-width:2}"
     ".o .f{fill:var(--c)}.o .b{fill:var(--c);opacity:.16}"
     "@media(prefers-color-scheme:dark){.o .t{fill:#e7eaef}.o .s{fill:#a3adbc}"
     ".o .g{stroke:#323945}.o .a{stroke:#7c8799}.o .p{fill:#1a1e25}.o .c0{--c:#7fb2ec}"
     ".o .c1{--c:#f0a06a}.o .c2{--c:#79c598}.o .c3{--c:#c79ae6}.o .c4{--c:#d9bd68}"
-    ".o .c5{--c:#a9b2c0}}";
+    ".o .c5{--c:#6ecbd6}.o .c6{--c:#ec8fb1}.o .c7{--c:#a9b2c0}.o .ci{--c:#e7eaef}}";
+
+std::string colour_class(int series) {
+  return series == kPlotInk ? "ci" : fmt::format("c{}", series % kSeries);
+}
+
+double text_width(const std::string& text) { return 7.2 * static_cast<double>(text.size()); }
 
 // Round values from `low` to `high`, some five of them.
 std::vector<double> ticks(double low, double high, bool logarithmic) {
@@ -132,46 +140,43 @@ void Plot::bar(int series, double x, double y, double half, const std::string& t
   marks_.push_back({Mark::Kind::kBar, series, {{x, 0, y}}, half, false, text});
 }
 
+void Plot::mark(double x, double y, double half, const std::string& text) {
+  reach(x, y - half), reach(x, y + half);
+  marks_.push_back({Mark::Kind::kMark, kPlotInk, {{x, y, y}}, half, false, text});
+}
+
 void Plot::key(int series, const std::string& label) {
   const std::pair<int, std::string> entry(series, label);
   if (std::find(keys_.begin(), keys_.end(), entry) == keys_.end()) keys_.push_back(entry);
 }
 
-std::string Plot::svg() const {
-  double left = kLeft;  // room for the names beside the axis
-  for (const std::string& name : y_.names)
-    left = std::clamp(7.2 * static_cast<double>(name.size()) + 16, left, 260.0);
-  const auto scale = [](const PlotAxis& axis, double low, double high, double from, double to) {
-    if (!(low <= high)) low = 1, high = 2;
-    if (axis.logarithmic) {
-      if (high / low < 1.001) low /= 2, high *= 2;
-      return Scale{low / 1.08, high * 1.08, from, to, true};
-    }
-    double room = (high - low) * 0.04;
-    if (room <= 0) room = std::max(std::abs(high) * 0.1, 1e-9);
-    const double below = low >= 0 && low - room < 0 ? 0 : low - room;
-    return Scale{low == 0 ? 0 : below, high + room, from, to, false};
-  };
-  const Scale x = scale(x_, least_x_, most_x_, left, kWidth - kRight);
-  const Scale y = scale(y_, least_y_, most_y_, kHeight - kBottom, kTop);
-  std::string out = fmt::format(
-      "<svg class=\"o\" viewBox=\"0 0 {0} {1}\" role=\"img\" "
-      "aria-label=\"{2}\"><title>{2}</title><style>{3}</style>"
-      "<rect class=\"p\" width=\"{0}\" height=\"{1}\"/>"
-      "<text class=\"t\" x=\"{4}\" y=\"20\" font-weight=\"600\">{2}</text>\n",
-      kWidth, kHeight, escaped_xml(title_), kPictureStyle, left);
-  double key_x = left;
+// The places of a picture.
+struct Plot::Frame {
+  double left = kLeft, top = 0, bottom = 0;
+  Scale x, y;
+};
+
+// In as many lines as it needs; `frame.top` is below it.
+std::string Plot::legend(Frame& frame) const {
+  std::string out;
+  double at = frame.left, top = kKeyTop;
   for (const auto& [series, label] : keys_) {
-    const double width = 28 + 7.2 * static_cast<double>(label.size());
-    if (key_x + width > kWidth) break;
+    const double width = 28 + text_width(label);
+    if (at > frame.left && at + width > kWidth) at = frame.left, top += kKeyLine;
     out += fmt::format(
-        "<g class=\"c{}\"><rect class=\"f\" x=\"{:.0f}\" y=\"32\" width=\"11\" height=\"11\" "
-        "rx=\"2\"/><text class=\"s\" x=\"{:.0f}\" y=\"42\">{}</text></g>\n",
-        series % kSeries, key_x, key_x + 16, escaped_xml(label));
-    key_x += width;
+        "<g class=\"{}\"><rect class=\"f\" x=\"{:.0f}\" y=\"{:.0f}\" width=\"11\" height=\"11\" "
+        "rx=\"2\"/><text class=\"s\" x=\"{:.0f}\" y=\"{:.0f}\">{}</text></g>\n",
+        colour_class(series), at, top, at + 16, top + 10, escaped_xml(label));
+    at += width;
   }
+  frame.top = keys_.empty() ? kKeyTop : top + kKeyLine + 6;
+  return out;
+}
+
+std::string Plot::axes(const Frame& f) const {
+  std::string out;
   for (const auto& [axis, is_x] : {std::pair{&x_, true}, {&y_, false}}) {
-    const Scale& s = is_x ? x : y;
+    const Scale& s = is_x ? f.x : f.y;
     std::vector<double> at;
     for (std::size_t i = 0; i < axis->names.size(); ++i) at.push_back(static_cast<double>(i));
     if (axis->names.empty()) at = ticks(s.low, s.high, s.logarithmic);
@@ -183,55 +188,87 @@ std::string Plot::svg() const {
                         "<line class=\"g\" x1=\"{0:.1f}\" y1=\"{1}\" x2=\"{0:.1f}\" "
                         "y2=\"{2}\"/><text class=\"s\" x=\"{0:.1f}\" y=\"{3}\" "
                         "text-anchor=\"middle\">{4}</text>\n",
-                        p, kTop, kHeight - kBottom, kHeight - kBottom + 18, text)
+                        p, f.top, f.bottom, f.bottom + 18, text)
                   : fmt::format(
                         "<line class=\"g\" x1=\"{1}\" y1=\"{0:.1f}\" x2=\"{2}\" "
                         "y2=\"{0:.1f}\"/><text class=\"s\" x=\"{3}\" y=\"{4:.1f}\" "
                         "text-anchor=\"end\">{5}</text>\n",
-                        p, left, kWidth - kRight, left - 7, p + 4, text);
+                        p, f.left, kWidth - kRight, f.left - 7, p + 4, text);
     }
   }
-  out += fmt::format(
-      "<line class=\"a\" x1=\"{0}\" y1=\"{2}\" x2=\"{1}\" y2=\"{2}\"/>"
-      "<text class=\"s\" x=\"{3}\" y=\"{4}\" text-anchor=\"middle\">{5}</text>"
-      "<text class=\"s\" transform=\"translate(18 {6}) rotate(-90)\" "
-      "text-anchor=\"middle\">{7}</text>\n",
-      left, kWidth - kRight, kHeight - kBottom, (left + kWidth) / 2, kHeight - 12,
-      escaped_xml(x_.label), (kTop + kHeight - kBottom) / 2, escaped_xml(y_.label));
-  for (const Mark& m : marks_) {
-    const std::string title =
-        m.text.empty() ? "" : fmt::format("<title>{}</title>", escaped_xml(m.text));
-    out += fmt::format("<g class=\"c{}\">", m.series % kSeries);
-    const Band& first = m.at.empty() ? Band{} : m.at.front();
-    if (m.kind == Mark::Kind::kLine || m.kind == Mark::Kind::kBand) {
-      std::string points;
-      for (const Band& b : m.at) points += fmt::format("{:.1f},{:.1f} ", x.at(b.x), y.at(b.high));
-      if (m.kind == Mark::Kind::kBand) {
-        for (auto b = m.at.rbegin(); b != m.at.rend(); ++b)
-          points += fmt::format("{:.1f},{:.1f} ", x.at(b->x), y.at(b->low));
-        out += fmt::format("<polygon class=\"b\" points=\"{}\"/>", points);
-      } else {
-        out += fmt::format("<polyline class=\"l\"{} points=\"{}\"/>",
-                           m.dashed ? " stroke-dasharray=\"6 4\"" : "", points);
-      }
-    } else if (m.kind == Mark::Kind::kDot) {
-      out += fmt::format(
-          "<circle class=\"f\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\" "
-          "fill-opacity=\".8\">{}</circle>",
-          x.at(first.x), y.at(first.low), m.size, title);
-    } else {
-      const bool bar = m.kind == Mark::Kind::kBar;
-      const double begin = x.at(bar ? first.x - m.size : first.x);
-      const double right = x.at(bar ? first.x + m.size : m.at.back().x);
-      const double top = y.at(bar ? first.high : first.low + m.size);
-      const double bottom = y.at(bar ? 0 : first.low - m.size);
-      out += fmt::format(
-          "<rect class=\"f\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.2f}\" "
-          "height=\"{:.1f}\">{}</rect>",
-          begin, top, std::max(0.3, right - begin), bottom - top, title);
-    }
-    out += "</g>\n";
+  return out + fmt::format(
+                   "<line class=\"a\" x1=\"{0}\" y1=\"{2}\" x2=\"{1}\" y2=\"{2}\"/>"
+                   "<text class=\"s\" x=\"{3}\" y=\"{4}\" text-anchor=\"middle\">{5}</text>"
+                   "<text class=\"s\" transform=\"translate(18 {6}) rotate(-90)\" "
+                   "text-anchor=\"middle\">{7}</text>\n",
+                   f.left, kWidth - kRight, f.bottom, (f.left + kWidth) / 2,
+                   f.bottom + kBottom - 12, escaped_xml(x_.label), (f.top + f.bottom) / 2,
+                   escaped_xml(y_.label));
+}
+
+std::string Plot::drawn(const Mark& m, const Frame& f) const {
+  using Kind = Mark::Kind;
+  const std::string title =
+      m.text.empty() ? "" : fmt::format("<title>{}</title>", escaped_xml(m.text));
+  const Band& first = m.at.empty() ? Band{} : m.at.front();
+  if (m.kind == Kind::kLine || m.kind == Kind::kBand) {
+    std::string points;
+    for (const Band& b : m.at) points += fmt::format("{:.1f},{:.1f} ", f.x.at(b.x), f.y.at(b.high));
+    if (m.kind == Kind::kLine)
+      return fmt::format("<polyline class=\"l\"{} points=\"{}\"/>",
+                         m.dashed ? " stroke-dasharray=\"6 4\"" : "", points);
+    for (auto b = m.at.rbegin(); b != m.at.rend(); ++b)
+      points += fmt::format("{:.1f},{:.1f} ", f.x.at(b->x), f.y.at(b->low));
+    return fmt::format("<polygon class=\"b\" points=\"{}\"/>", points);
   }
+  if (m.kind == Kind::kMark)
+    return fmt::format(
+        "<polyline class=\"l\" points=\"{0:.1f},{1:.1f} {0:.1f},{2:.1f}\">{3}</polyline>",
+        f.x.at(first.x), f.y.at(first.low + m.size), f.y.at(first.low - m.size), title);
+  if (m.kind == Kind::kDot)
+    return fmt::format(
+        "<circle class=\"f\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\" "
+        "fill-opacity=\".8\">{}</circle>",
+        f.x.at(first.x), f.y.at(first.low), m.size, title);
+  const bool bar = m.kind == Kind::kBar;
+  const double begin = f.x.at(bar ? first.x - m.size : first.x);
+  const double right = f.x.at(bar ? first.x + m.size : m.at.back().x);
+  const double top = f.y.at(bar ? first.high : first.low + m.size);
+  const double bottom = f.y.at(bar ? 0 : first.low - m.size);
+  return fmt::format(
+      "<rect class=\"f\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\">{}</rect>",
+      begin, top, std::max(0.3, right - begin), bottom - top, title);
+}
+
+std::string Plot::svg() const {
+  Frame f;
+  for (const std::string& name : y_.names)
+    f.left = std::clamp(text_width(name) + 16, f.left, 260.0);
+  const std::string keys = legend(f);
+  f.bottom = y_.names.empty() ? kHeight - kBottom
+                              : f.top + kRow * static_cast<double>(y_.names.size() + 1);
+  const auto scale = [](const PlotAxis& axis, double low, double high, double from, double to) {
+    if (!(low <= high)) low = 1, high = 2;
+    if (axis.logarithmic) {
+      if (high / low < 1.001) low /= 2, high *= 2;
+      return Scale{low / 1.08, high * 1.08, from, to, true};
+    }
+    double room = (high - low) * 0.04;
+    if (room <= 0) room = std::max(std::abs(high) * 0.1, 1e-9);
+    const double below = low >= 0 && low - room < 0 ? 0 : low - room;
+    return Scale{low == 0 ? 0 : below, high + room, from, to, false};
+  };
+  f.x = scale(x_, least_x_, most_x_, f.left, kWidth - kRight);
+  f.y = scale(y_, least_y_, most_y_, f.bottom, f.top);
+  std::string out = fmt::format(
+      "<svg class=\"o\" viewBox=\"0 0 {0} {1}\" role=\"img\" "
+      "aria-label=\"{2}\"><title>{2}</title><style>{3}</style>"
+      "<rect class=\"p\" width=\"{0}\" height=\"{1}\"/>"
+      "<text class=\"t\" x=\"{4}\" y=\"20\" font-weight=\"600\">{2}</text>\n",
+      kWidth, f.bottom + kBottom, escaped_xml(title_), kPictureStyle, f.left);
+  out += keys + axes(f);
+  for (const Mark& m : marks_)
+    out += fmt::format("<g class=\"{}\">{}</g>\n", colour_class(m.series), drawn(m, f));
   return out + "</svg>\n";
 }
 

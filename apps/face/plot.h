@@ -14,6 +14,9 @@ struct PlotAxis {
   std::vector<std::string> names;  // not empty: values are places 0, 1, ... with these names
 };
 
+// The series that has the colour of the text.
+inline constexpr int kPlotInk = -1;
+
 class Plot {
  public:
   Plot(std::string title, PlotAxis x, PlotAxis y);
@@ -31,14 +34,17 @@ class Plot {
   void box(int series, double from, double to, double y, double half, const std::string& text);
   // An upright bar from zero.
   void bar(int series, double x, double y, double half, const std::string& text);
+  // An upright line in the colour of the text at x, `half` above and below y.
+  void mark(double x, double y, double half, const std::string& text);
   void key(int series, const std::string& label);
 
-  // The picture, as an element of a page. Axes hold all that was drawn.
+  // The picture, as an element of a page. Axes hold all that was drawn. Its height follows the
+  // number of names beside the axis.
   std::string svg() const;
 
  private:
   struct Mark {
-    enum class Kind { kLine, kBand, kDot, kBox, kBar } kind;
+    enum class Kind { kLine, kBand, kDot, kBox, kBar, kMark } kind;
     int series;
     std::vector<Band> at;  // a point has low == high; a box from x = at[0].x to at[1].x
     double size = 0;
@@ -46,7 +52,11 @@ class Plot {
     std::string text;
   };
   struct Scale;
+  struct Frame;
   void reach(double x, double y);
+  std::string legend(Frame& frame) const;
+  std::string axes(const Frame& frame) const;
+  std::string drawn(const Mark& mark, const Frame& frame) const;
 
   std::string title_;
   PlotAxis x_, y_;

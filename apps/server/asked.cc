@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <new>
 #include <nlohmann/json.hpp>
 
 #include "apps/face/answers.h"
 #include "apps/face/question.h"
+#include "apps/face/timeline.h"
 #include "orrery/base/error.h"
 #include "orrery/planner/answer/planner.h"
 #include "orrery/planner/answer/run_planner.h"
@@ -31,6 +33,24 @@ std::string key_of(const std::string& message) {
   return "";
 }
 
+// The question of one of its points.
+ScenarioSweep point_of(ScenarioSweep question, std::size_t index) {
+  if (index >= question.points.size())
+    throw InputError(fmt::format("the question has {} points, counted from 0; there is no point {}",
+                                 question.points.size(), index));
+  question.points = {std::move(question.points[index])};
+  return question;
+}
+
+std::string timeline_of(const Answer& answer) {
+  const Point& p = answer.points.at(0);
+  if (!p.feasibility.fits) throw Infeasible(p.feasibility.reason);
+  std::string text = face::timeline_text(p);
+  if (text.empty())
+    throw InputError("a timeline is of one training layout or of one simulated service");
+  return text;
+}
+
 }  // namespace
 
 const std::vector<std::string>& api_verbs() {
@@ -46,6 +66,25 @@ std::string error_json(std::string_view kind, const std::string& message) {
   return Json{{"error", error}}.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+std::optional<AskedView> view_of(std::string_view path) {
+  constexpr std::string_view kTimeline = "/timeline";
+  const std::size_t slash = std::min(path.find('/'), path.size());
+  AskedView view{std::string(path.substr(0, slash)), {}};
+  const auto& verbs = api_verbs();
+  if (std::find(verbs.begin(), verbs.end(), view.verb) == verbs.end()) return std::nullopt;
+  path.remove_prefix(slash);
+  if (path.empty()) return view;
+  if (!path.starts_with(kTimeline)) return std::nullopt;
+  path.remove_prefix(kTimeline.size());
+  view.timeline = 0;
+  if (path.empty()) return view;
+  const auto [end, error] =
+      std::from_chars(path.data() + 1, path.data() + path.size(), *view.timeline);
+  if (path.front() != '/' || error != std::errc() || end != path.data() + path.size())
+    return std::nullopt;
+  return view;
+}
+
 ScenarioSweep points_of(const AskedQuestion& asked, const Bundle& bundle) {
   const Node body = asked.form == "yaml" ? parse_yaml(asked.body, "question")
                                          : parse_json(asked.body, "question");
@@ -59,8 +98,10 @@ ScenarioSweep points_of(const AskedQuestion& asked, const Bundle& bundle) {
 Reply reply_to(const AskedQuestion& asked, Runner& runner, const ServeLimits& limits,
                const WorkedOn& how) {
   try {
-    const ScenarioSweep question = points_of(asked, runner.bundle());
+    const AskedView view = view_of(asked.verb).value();
+    ScenarioSweep question = points_of({view.verb, asked.form, asked.body}, runner.bundle());
     check_size(question, limits);
+    if (view.timeline) question = point_of(std::move(question), *view.timeline);
     if (how.quick_only && !is_quick(question)) return {0, ""};
     Desk desk({nullptr, how.watcher, nullptr});
     runner.set_planner([&desk](Runner& by, const Scenario& s) {
@@ -69,8 +110,9 @@ Reply reply_to(const AskedQuestion& asked, Runner& runner, const ServeLimits& li
     });
     RunOptions options;
     options.meter = how.meter;
-    const Answer answer = face::answer(runner, asked.verb, question, options);
-    std::string text = face::json_text({&answer, 1}, true);
+    options.steps = view.timeline.has_value();
+    const Answer answer = face::answer(runner, view.verb, question, options);
+    std::string text = view.timeline ? timeline_of(answer) : face::json_text({&answer, 1}, true);
     if (text.size() > limits.answer)
       return {413,
               error_json("limit", fmt::format("the answer has {} MiB, more than {} MiB; ask for "

@@ -2,6 +2,7 @@
 // the faces' business (apps/face); what is forbidden here is to name files.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,8 +19,20 @@ namespace orrery::server {
 const std::vector<std::string>& api_verbs();
 
 struct AskedQuestion {
-  std::string verb, form, body;  // form: "json" or "yaml"
+  // `verb`: one of api_verbs(), or one with a view: "train/timeline" (view_of). `form`: "json" or
+  // "yaml".
+  std::string verb, form, body;
 };
+
+// The part of the answer that is asked for.
+struct AskedView {
+  std::string verb;
+  std::optional<std::size_t> timeline;  // of the point with this index; none: the whole answer
+};
+
+// The view that the end of a path names: "train", "train/timeline" or "train/timeline/3"; nothing
+// where there is no such view.
+std::optional<AskedView> view_of(std::string_view path);
 
 struct Reply {
   int status = 200;
@@ -36,7 +49,8 @@ struct WorkedOn {
   SearchWatcher* watcher = nullptr;  // the same of a plan
 };
 
-// The answer as -o json prints it, or the error as JSON with its status: 400 for input, 422 for
+// The answer as -o json prints it, the timeline of a point as `train --timeline` and `simulate
+// --steps-file FILE.json` write it, or the error as JSON with its status: 400 for input, 422 for
 // what does not fit and for what no data is known of, 500 for a fault of the program.
 Reply reply_to(const AskedQuestion& asked, Runner& runner, const ServeLimits& limits,
                const WorkedOn& how = {});

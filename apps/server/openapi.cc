@@ -114,6 +114,20 @@ Json openapi_document() {
           {"content", {{"application/json", schema}, {"application/yaml", schema}}}}},
         {"responses", replies()}};
   }
+  for (const char* verb : {"train", "simulate"}) {
+    Json post = paths[std::string("/api/v1/") + verb]["post"];
+    post["operationId"] = std::string(verb) + "_timeline";
+    post["summary"] = "what happens when at one point of the question, in Chrome's trace format";
+    post["parameters"] = {{{"name", "point"},
+                           {"in", "path"},
+                           {"required", true},
+                           {"description", "the place of the point in the answer, from 0"},
+                           {"schema", {{"type", "integer"}, {"minimum", 0}}}}};
+    post["responses"]["200"] = {
+        {"description", "the timeline"},
+        {"content", {{"application/json", {{"schema", {{"type", "object"}}}}}}}};
+    paths[std::string("/api/v1/") + verb + "/timeline/{point}"]["post"] = std::move(post);
+  }
   const Json error = {{"type", "object"},
                       {"properties",
                        {{"error",

@@ -11,7 +11,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -284,9 +283,7 @@ class Server : private Crew::Listener {
       return refuse(c, *refusal);
     }
     if (request.method == "GET" || request.method == "HEAD") return answer_get(c, request);
-    const auto verbs = api_verbs();
-    if (!request.path.starts_with(kApi) ||
-        std::find(verbs.begin(), verbs.end(), request.path.substr(kApi.size())) == verbs.end())
+    if (!request.path.starts_with(kApi) || !view_of(request.path.substr(kApi.size())))
       return refuse(c, {404, "not_found", "no such verb; /api/v1/openapi.json lists them"});
     if (request.method != "POST") return refuse(c, {405, "input", "a question is sent with POST"});
     const std::string_view type = request.header("content-type");

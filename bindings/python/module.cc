@@ -17,13 +17,20 @@
 #include "apps/face/answers.h"
 #include "apps/face/comparison.h"
 #include "apps/face/edge_question.h"
+#include "apps/face/pictures.h"
 #include "apps/face/question.h"
 #include "apps/face/runner_pool.h"
+#include "apps/server/limits.h"
+#include "bindings/python/interruptible.h"
 #include "bindings/python/key_docs.h"
 #include "bindings/python/python_node.h"
 #include "orrery/base/error.h"
 #include "orrery/hardware/catalog.h"
 #include "orrery/kernel/fit/calibrate.h"
+#include "orrery/planner/answer/planner.h"
+#include "orrery/planner/answer/run_planner.h"
+#include "orrery/planner/crew/desk.h"
+#include "orrery/planner/crew/watcher.h"
 #include "orrery/scenario/document/scenario_file.h"
 
 namespace py = pybind11;
@@ -49,6 +56,16 @@ struct Answered {
     if (format == "html") return cli::html(all);
     constexpr std::size_t kColumns = 100;
     return cli::table(answer, with_breakdown, false, kColumns);
+  }
+
+  // The picture with this name as a file of its own; the first one for an empty name.
+  std::string svg(const std::string& name) const {
+    return face::picture_of(answer, Catalog(), name, "svg");
+  }
+  // The first picture as an element of a page; empty: the answer has none.
+  std::string element() const {
+    const std::vector<face::Picture> all = face::pictures_of(answer, Catalog());
+    return all.empty() ? "" : all.front().svg;
   }
 };
 
@@ -83,6 +100,43 @@ face::RunnerPool::Lease lease(const Options& o, const Node& document) {
 
 Bundle bundle_of(const Options& o) { return o.catalog.empty() ? Bundle() : Bundle(o.catalog); }
 
+// Ends a search for plans once nobody waits for it.
+class Waiter : public SearchWatcher {
+ public:
+  explicit Waiter(const Abandoned& abandoned) : abandoned_(abandoned) {}
+  void see(const SearchState&) override {}
+  bool stops() override { return abandoned_; }
+
+ private:
+  const Abandoned& abandoned_;
+};
+
+// The answer to a question that is not quick, which Ctrl-C ends.
+Answer long_answer(const Options& options, const Node& document, const std::string& verb,
+                   const ScenarioSweep& question) {
+  return interruptible([=](const Abandoned& abandoned) {
+    face::RunnerPool::Lease leased = lease(options, document);
+    Waiter waiter(abandoned);
+    Desk desk({nullptr, &waiter, nullptr});
+    leased.runner().set_planner([&desk](Runner& by, const Scenario& s) {
+      const bool run = s.as<PlanQuestion>().training.has_value();
+      return run ? find_run_plans(by, s, desk).answer : find_plans(by, s, desk).answer;
+    });
+    struct Restored {
+      Runner& runner;
+      ~Restored() { runner.set_planner(make_plans); }
+    } restored{leased.runner()};
+    return face::answer(leased.runner(), verb, question, options.run());
+  });
+}
+
+Answer answer_of(const Options& options, const Node& document, const std::string& verb,
+                 const ScenarioSweep& question) {
+  if (!server::is_quick(question)) return long_answer(options, document, verb, question);
+  face::RunnerPool::Lease leased = lease(options, document);
+  return face::answer(leased.runner(), verb, question, options.run());
+}
+
 // The answer of a verb to its keys, of which `keys` loses the options.
 Answered ask(const std::string& verb, const py::dict& keys) {
   const Options options = read_options(keys);
@@ -90,9 +144,7 @@ Answered ask(const std::string& verb, const py::dict& keys) {
   question.give(node_of(keys, ""));
   const py::gil_scoped_release released;
   const Node document = question.document(bundle_of(options));
-  face::RunnerPool::Lease leased = lease(options, document);
-  return {face::answer(leased.runner(), verb, read_scenario(document), options.run()),
-          options.breakdown};
+  return {answer_of(options, document, verb, read_scenario(document)), options.breakdown};
 }
 
 // The answer to a document, given as a dict or by the path of its file, with keys laid over it.
@@ -113,8 +165,7 @@ Answered run(const py::object& asked, const py::dict& keys) {
   question.lay_over(document);
   ScenarioSweep sweep = read_scenario(document);
   if (!name.empty()) sweep = named(std::move(sweep), name);
-  face::RunnerPool::Lease leased = lease(options, document);
-  return {face::answer(leased.runner(), "run", sweep, options.run()), options.breakdown};
+  return {answer_of(options, document, "run", sweep), options.breakdown};
 }
 
 // The document of a file, merged with its includes, as a dict.
@@ -216,6 +267,8 @@ PYBIND11_MODULE(_orrery, m) {
 
   py::class_<Answered>(m, "Answered")
       .def("text", &Answered::text)
+      .def("svg", &Answered::svg)
+      .def("element", &Answered::element)
       .def_readonly("breakdown", &Answered::breakdown)
       .def_property_readonly("points", [](const Answered& a) { return a.answer.points.size(); });
 

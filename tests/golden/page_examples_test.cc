@@ -8,6 +8,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -49,8 +51,12 @@ constexpr std::pair<const char*, const char*> kFiles[] = {
     {"hgx.yml", "tests/golden/hgx-astra-sim.yml"},
 };
 
+// Where the pictures of the pages are. Picture.* runs the commands that draw them.
+constexpr std::string_view kDraws = "--svg docs/images/";
+
 bool is_run(const std::string& command) {
-  return std::none_of(std::begin(kNotRun), std::end(kNotRun),
+  return command.find(kDraws) == std::string::npos &&
+         std::none_of(std::begin(kNotRun), std::end(kNotRun),
                       [&](const auto& skipped) { return command.starts_with(skipped.first); });
 }
 
@@ -146,26 +152,67 @@ INSTANTIATE_TEST_SUITE_P(Golden, Page, testing::ValuesIn(pages()), [](const auto
   return folder + test_name(info.param);
 });
 
-// The picture of README.md equals the drawing of the command that README.md names.
-TEST(Picture, IsDrawnByTheProgram) {
+// The commands of all pages that draw their pictures, by the picture's name.
+std::multimap<std::string, std::string> drawing_commands() {
+  std::multimap<std::string, std::string> found;
+  for (const fs::path& page : pages()) {
+    const std::vector<std::string> lines = lines_of(read_file(kRoot / page));
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      std::string command =
+          lines[i].substr(std::min(lines[i].find_first_not_of(' '), lines[i].size()));
+      if (!command.starts_with("orrery ")) continue;
+      while (command.ends_with("\\") && i + 1 < lines.size()) {
+        command.back() = ' ';
+        command += lines[++i];
+      }
+      const std::size_t at = command.find(kDraws);
+      if (at == std::string::npos) continue;
+      const std::size_t begin = at + kDraws.size();
+      found.emplace(command.substr(begin, command.find(' ', begin) - begin), command);
+    }
+  }
+  return found;
+}
+
+// Every picture that a page shows is what the command of a page draws, and no other one is kept.
+TEST(Picture, IsDrawnByTheCommandOfItsPage) {
   const Scratch s;
-  const fs::path drawn = s.path() / "load-curve.svg", kept = kRoot / "docs/images/load-curve.svg";
-  const Result r = run_program(
-      "simulate --model llama-3-8b --gpu h100-sxm --rate 4-36+4 --isl 1024 --osl 128 "
-      "--slo-ttft 500ms --plot '" +
-      drawn.string() + "'");
-  ASSERT_EQ(r.code, 0) << r.err;
-  const std::string svg = read_file(drawn);
-  EXPECT_EQ(svg.substr(0, 4), "<svg");
-  if (rewriting()) return write_text(kept, svg);
-  EXPECT_EQ(svg, read_file(kept)) << how_to_rewrite();
+  const std::multimap<std::string, std::string> commands = drawing_commands();
+  std::set<std::string> kept;
+  for (const auto& entry : fs::directory_iterator(kRoot / "docs/images"))
+    kept.insert(entry.path().filename());
+  for (const std::string& name : kept)
+    EXPECT_EQ(commands.count(name), 1u) << "commands that draw docs/images/" << name;
+  for (auto [name, command] : commands) {
+    EXPECT_TRUE(rewriting() || kept.contains(name)) << command;
+    const fs::path drawn = s.path() / name;
+    command.replace(command.find(kDraws) + 6, kDraws.size() - 6, s.path().string() + "/");
+    const Result r = run_in(kRoot, command);
+    ASSERT_EQ(r.code, 0) << command << r.err;
+    const std::string svg = read_file(drawn);
+    EXPECT_TRUE(svg.starts_with("<svg xmlns=")) << command;
+    if (rewriting()) {
+      write_text(kRoot / "docs/images" / name, svg);
+    } else {
+      EXPECT_TRUE(svg == read_file(kRoot / "docs/images" / name)) << command << how_to_rewrite();
+    }
+  }
+}
+
+TEST(Picture, IsShownByAPage) {
+  std::string text;
+  for (const fs::path& page : pages()) text += read_file(kRoot / page);
+  for (const auto& entry : fs::directory_iterator(kRoot / "docs/images"))
+    EXPECT_NE(text.find("images/" + entry.path().filename().string() + ")"), std::string::npos)
+        << entry.path() << " is in no page";
 }
 
 TEST(Picture, NeedsSeveralRates) {
   const Result r =
       run_program("simulate -m llama-3-8b -g h100-sxm --rate 4 --plot /tmp/none/x.svg");
   EXPECT_EQ(r.code, 2);
-  EXPECT_NE(r.err.find("--plot: expected several rates"), std::string::npos) << r.err;
+  EXPECT_NE(r.err.find("--plot: the picture `load` needs several rates"), std::string::npos)
+      << r.err;
 }
 
 }  // namespace page_examples_test

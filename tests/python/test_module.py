@@ -20,6 +20,38 @@ import orrery
 SMALL = {"model": "llama-3-8b", "gpu": "h100-sxm", "isl": 256, "osl": 32}
 
 
+INTERRUPTED = """
+import os, signal, sys, threading, orrery
+threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    %s
+except KeyboardInterrupt:
+    print(orrery.memory(model="llama-3-8b", gpu="h100-sxm").points[0].fits)
+    sys.exit(7)
+"""
+
+
+class CtrlC(unittest.TestCase):
+    """A call that would take minutes ends, the module goes on, and the program can end, too."""
+
+    def interrupted(self, call):
+        done = subprocess.run([sys.executable, "-c", INTERRUPTED % call], capture_output=True,
+                              text=True, timeout=120)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (7, "True\n", ""))
+
+    def test_simulation(self):
+        self.interrupted("orrery.simulate(model='llama-3-8b', gpu='h100-sxm', rate=20, "
+                         "requests=5_000_000)")
+
+    def test_plan(self):
+        self.interrupted("orrery.plan(model='deepseek-v3', gpu='h100-sxm,h200-sxm,b200-sxm', "
+                         "rate=100, slo='ttft:1s,tpot:40ms', requests=20_000)")
+
+    def test_sweep(self):
+        self.interrupted("orrery.estimate(model='llama-3-8b', gpu='h100-sxm', isl='1-10000', "
+                         "osl='1-10')")
+
+
 class Keys(unittest.TestCase):
     def test_groups_dotted_keys_and_names_mean_the_same(self):
         by_name = orrery.estimate(**SMALL, tp=2, max_num_seqs=64).to_json()
@@ -145,6 +177,15 @@ class Answers(unittest.TestCase):
             page = ElementTree.fromstring(a._repr_html_())
             self.assertIsNotNone(page.find(".//table"))
             self.assertIsNotNone(page.find(".//svg/rect") or page.find(".//svg"))
+
+    def test_pictures_are_those_of_the_command_line(self):
+        a = orrery.estimate(**SMALL, batch=[1, 2, 4])
+        self.assertTrue(a.svg().startswith("<svg xmlns="))
+        self.assertIn("<title>Trade-offs", a.svg())
+        self.assertIn("<title>Memory of a GPU", a.svg("memory"))
+        self.assertIn(a.svg().replace(' xmlns="http://www.w3.org/2000/svg"', ""), a._repr_html_())
+        with self.assertRaisesRegex(orrery.InputError, "`load` needs several rates"):
+            a.svg("load")
 
     def test_other_texts(self):
         a = orrery.estimate(**SMALL)

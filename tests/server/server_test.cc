@@ -24,6 +24,7 @@ namespace server_test {
 using nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 using Clock = std::chrono::steady_clock;
 
 const std::string kSmall = R"({"model": "llama-3-8b", "gpu": "h100-sxm", "batch": [1, 4]})";
@@ -69,6 +70,28 @@ TEST_F(ServerTest, AnswersWhatTheCommandLinePrints) {
   EXPECT_EQ(
       body_of(served().post("train", R"({"model": "llama-3-8b", "gpu": "h100-sxm", "gpus": 8})")),
       printed("train -m llama-3-8b -g h100-sxm --gpus 8 -o json"));
+}
+
+// A timeline of one point of a question is what the command line writes to a file.
+TEST_F(ServerTest, DrawsWhatHappensWhenAsTheCommandLineWritesIt) {
+  const std::string train =
+      R"({"model": "llama-3-8b", "gpu": "h100-sxm", "gpus": 8, "pp": [2, 4]})";
+  const std::string whole =
+      "train -m llama-3-8b -g h100-sxm --gpus 8 --pp 4 --timeline /dev/stdout";
+  const std::string reply = served().post("train/timeline/1", train);
+  ASSERT_EQ(status_of(reply), 200) << reply;
+  EXPECT_THAT(printed(whole), StartsWith(body_of(reply)));
+  EXPECT_THAT(body_of(reply), HasSubstr("stage 3"));
+  EXPECT_THAT(body_of(served().post("train/timeline", train)), Not(HasSubstr("stage 2")));
+  const std::string load = R"({"model": "llama-3-8b", "gpu": "h100-sxm", "requests": 20})";
+  const std::string steps = body_of(served().post("simulate/timeline/0", load));
+  EXPECT_FALSE(json::parse(steps).at("traceEvents").empty());
+  EXPECT_EQ(error_of(served().post("train/timeline/2", train))["kind"], "input");
+  EXPECT_EQ(error_of(served().post("memory/timeline", kSmall))["kind"], "input");
+  for (const char* path :
+       {"train/timelines", "train/timeline/", "train/timeline/x", "train/timeline/-1",
+        "train/timeline/99999999999999999999999", "train/timeline/1/2", "trains"})
+    EXPECT_EQ(status_of(served().post(path, train)), 404) << path;
 }
 
 TEST_F(ServerTest, AnswersAScenarioFileAsItIs) {

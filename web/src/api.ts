@@ -131,6 +131,28 @@ export async function ask(verb: string, yaml: string, signal: AbortSignal): Prom
   return JSON.parse(text) as Answer;
 }
 
+/** A timeline in Chrome's trace event format. */
+export interface TraceEvent {
+  ph: string;
+  name: string;
+  pid?: number;
+  tid?: number;
+  ts?: number; // microseconds
+  dur?: number;
+  args?: Record<string, unknown>;
+}
+export interface Trace {
+  traceEvents: TraceEvent[];
+}
+/** What happens when at one point of a question. */
+export async function fetchTimeline(verb: string, index: number, yaml: string, signal: AbortSignal): Promise<Trace> {
+  const headers = { "content-type": "application/yaml" };
+  const reply = await fetch(`/api/v1/${verb}/timeline/${index}`, { method: "POST", headers, body: yaml, signal });
+  const text = await reply.text();
+  if (!reply.ok) throw errorOf(text);
+  return JSON.parse(text) as Trace;
+}
+
 /** The same of a question that may take long, which says how far it is. */
 export async function follow(
   verb: string,

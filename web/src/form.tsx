@@ -2,7 +2,7 @@
 import { useMemo, useState } from "preact/hooks";
 import type { ApiError, Facts, Key } from "./api";
 import { Field } from "./fields";
-import { usual, type Question } from "./question";
+import { usualOf, type Question } from "./question";
 
 interface Props {
   question: Question;
@@ -28,7 +28,7 @@ export function saying(error: ApiError): string {
 
 export function Form({ question, keys, facts, error, set }: Props) {
   const [search, setSearch] = useState("");
-  const first = usual[question.verb] ?? [];
+  const first = usualOf(question);
   const byName = useMemo(() => new Map(keys.map((k) => [k.name, k])), [keys]);
   const given = Object.keys(question.values).filter((k) => question.values[k] && !first.includes(k));
   const shown = [...first, ...given].map((n) => byName.get(n)).filter((k): k is Key => !!k);

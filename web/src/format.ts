@@ -46,12 +46,14 @@ export function telling(points: Point[], keys: string[], first: string[] = []): 
 }
 export const placeText = (p: Point, keys: string[]) => keys.map((k) => `${words(k)} ${p[k] ?? "-"}`).join(", ");
 
+export const lowerIsBetter = (name: string) => !/throughput|mfu|^rate$|bandwidth|busbw|algbw|efficiency|max_|headroom|chance|attainment|goodput|concurrency/.test(name);
+
 const head: Record<string, string[]> = {
   estimate: ["ttft", "tpot", "e2e", "output_throughput", "power", "energy_per_token"],
   memory: ["memory", "weights", "kv_cache_per_request", "max_concurrency"],
   simulate: ["ttft_p99", "tpot_p99", "e2e_p99", "output_throughput", "goodput", "max_rate", "slo_attainment", "running"],
   train: ["iteration_time", "throughput", "mfu", "memory", "bubble", "time_to_train", "cost"],
-  plan: ["cost_per_hour", "time_to_train", "ttft_p99", "tpot_p99", "output_throughput", "headroom", "chance"],
+  plan: ["cost_per_hour", "time_to_train", "ttft_p99", "tpot_p99", "output_throughput", "cost", "gpu_hours", "headroom", "chance"],
   network: ["time", "algbw", "busbw"],
   kernel: ["time", "rate", "bandwidth", "efficiency"],
 };

@@ -3,9 +3,11 @@ import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { fetchFacts, fetchKeys, type Facts, type Keys, type Point } from "./api";
 import { useAnswer, type Asked } from "./answering";
+import { Events } from "./events";
+import { Gpus } from "./gpus";
 import { Form, isAbout, saying } from "./form";
 import { number, placeText, telling, varied } from "./format";
-import { fromAddress, start, titles, toAddress, toCommand, toPython, toYaml, turned, usual, verbs, waits, type Question } from "./question";
+import { fromAddress, isRun, planned, start, titles, toAddress, toCommand, toPython, toYaml, turned, usualOf, verbs, waits, type Question } from "./question";
 import { Figures, Front, Kernels, Load, Memory, Metrics, Notes, Plans, Roofline, Sweep } from "./views";
 import "./style.css";
 
@@ -124,8 +126,10 @@ function AnswerView({ asked, facts, other }: AnswerProps) {
       {point.limit && <p class="limit">{point.limit}</p>}
       {verb === "plan" && <Plans points={points} picked={at} pick={setPicked} />}
       {points.length > 1 && verb === "simulate" && <Load points={points} />}
+      {points.length > 2 && verb !== "plan" && <Gpus verb={verb} points={points} facts={facts} pick={setPicked} />}
       {points.length > 1 && verb !== "plan" && <Sweep verb={verb} points={points} picked={at} pick={setPicked} />}
       {points.length > 1 && verb !== "memory" && <Front verb={verb} points={points} picked={at} pick={setPicked} />}
+      {(verb === "train" || verb === "simulate") && point.fits && <Events question={asked.question} index={Math.max(0, at)} />}
       <Memory point={point} />
       <Kernels point={point} />
       <Roofline point={point} points={points} facts={facts} />
@@ -177,7 +181,7 @@ function Page({ keys, facts }: { keys: Keys; facts: Facts }) {
   const actions = now === 0 ? actionsA : actionsB;
   const { error } = asked;
   const formKeys = keys[question.verb];
-  const placed = formKeys.some((k) => isAbout(error, k) && ((usual[question.verb] ?? []).includes(k.name) || question.values[k.name]));
+  const placed = formKeys.some((k) => isAbout(error, k) && (usualOf(question).includes(k.name) || question.values[k.name]));
   const allGpus = () => {
     const data = facts.gpus.filter((g) => g.memory_gb >= 60 && g.bandwidth_gb_s > 1000).map((g) => g.id);
     change({ ...question, values: { ...question.values, gpu: data.slice(0, 24).join(",") } });
@@ -224,8 +228,17 @@ function Page({ keys, facts }: { keys: Keys; facts: Facts }) {
               </button>
             )}
           </div>
+          {question.verb === "plan" && (
+            <div class="choice compare" role="group" aria-label="what is planned">
+              {["A service", "A training run"].map((name, i) => (
+                <button type="button" key={name} aria-pressed={isRun(question) === (i === 1)} onClick={() => change(planned(question, i === 1))}>
+                  {name}
+                </button>
+              ))}
+            </div>
+          )}
           <Form
-            key={question.verb + now}
+            key={question.verb + now + isRun(question)}
             question={question}
             keys={formKeys}
             facts={facts}

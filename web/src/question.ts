@@ -20,13 +20,18 @@ export const titles: Record<string, string> = {
 /** Verbs whose answers may take long wait for a press of Run; the others follow each key stroke. */
 export const waits = (verb: string) => verb === "simulate" || verb === "plan";
 
+/** Whether a plan is of a training run, and not of a service. */
+export const isRun = (q: Question) => q.verb === "plan" && q.values.train === "true";
+
 /** The keys that a form shows first. */
-export const usual: Record<string, string[]> = {
+export const usualOf = (q: Question) => usual[isRun(q) ? "run" : q.verb] ?? [];
+const usual: Record<string, string[]> = {
   estimate: ["model", "gpu", "tp", "pp", "isl", "osl", "batch", "quantization", "kv-cache-dtype", "engine"],
   memory: ["model", "gpu", "tp", "pp", "isl", "osl", "batch", "max-model-len", "quantization", "kv-cache-dtype"],
   simulate: ["model", "gpu", "tp", "replicas", "rate", "requests", "isl", "osl", "slo-ttft", "slo-tpot", "quantization", "engine"],
   train: ["model", "gpu", "gpus", "tp", "pp", "seq", "micro-batch", "global-batch", "stack", "precision", "recompute", "zero"],
   plan: ["model", "gpu", "rate", "isl", "osl", "slo-ttft", "slo-tpot", "gpus", "engines", "formats", "objective", "requests"],
+  run: ["model", "gpu", "tokens", "by", "gpu-counts", "global-batch", "seq", "stack", "formats", "objective", "budget", "confidence"],
   network: ["kind", "bytes", "gpus", "gpu", "node", "algorithm"],
   kernel: ["op", "gpu", "m", "n", "k", "format", "context", "heads", "kv-heads"],
 };
@@ -46,6 +51,17 @@ export const examples: Record<string, Record<string, string>> = {
     "slo-tpot": "40ms",
     objective: "cost",
   },
+  run: {
+    train: "true",
+    model: "llama-3-70b",
+    gpu: "h100-sxm",
+    tokens: "1T",
+    "gpu-counts": "256,512,1024,2048",
+    "global-batch": "1024",
+    seq: "8192",
+    stack: "megatron",
+    objective: "pareto",
+  },
   network: { kind: "all-reduce", bytes: "1K-1G*4", gpus: "8,64", gpu: "h100-sxm" },
   kernel: { op: "gemm", gpu: "h100-sxm,a100-80g-sxm", m: "1-4096*2", n: "8192", k: "8192" },
 };
@@ -59,6 +75,13 @@ export function turned(q: Question, verb: string, keys: Keys): Question {
   for (const name of ["model", "gpu", "tp", "isl", "osl", "quantization", "engine"])
     if (has.has(name) && q.values[name]) values[name] = q.values[name];
   return { verb, values };
+}
+
+/** A plan of a service as one of a run, or the other way round. */
+export function planned(q: Question, run: boolean): Question {
+  const values = { ...examples[run ? "run" : "plan"] };
+  for (const name of ["model", "gpu"]) if (q.values[name]) values[name] = q.values[name];
+  return { verb: "plan", values };
 }
 
 const entries = (q: Question) => Object.entries(q.values).filter(([, v]) => v.trim() !== "");
@@ -113,6 +136,7 @@ export function toYaml(q: Question, keys: Key[]): string {
   const byName = new Map(keys.map((k) => [k.name, k]));
   const tree: Tree = {};
   for (const [name, text] of entries(q)) {
+    if (name === "train") continue; // a file with the group training is one of a run
     const path = (byName.get(name)?.path ?? name).split(".");
     let at = tree;
     for (const part of path.slice(0, -1)) at = (at[part] ??= {}) as Tree;

@@ -2,7 +2,7 @@
 import { useMemo, useState } from "preact/hooks";
 import type { Answer, Facts, Kernel, Metric, Point } from "./api";
 import { axis, Chart, tooltip, type Colours, type Option } from "./chart";
-import { duration, headline, interval, number, places, placeText, telling, varied, words } from "./format";
+import { duration, headline, interval, lowerIsBetter, number, places, placeText, telling, varied, words } from "./format";
 
 const bounds: Record<string, string> = { compute: "--b1", memory: "--b2", network: "--b3", launch: "--b4", host: "--b5" };
 export const boundColour = (bound: string) => `var(${bounds[bound] ?? "--b5"})`;
@@ -575,8 +575,6 @@ export function Load({ points }: { points: Point[] }) {
 
 // ---- plans and fronts ----
 
-const lowerIsBetter = (name: string) => !/throughput|mfu|rate|headroom|chance|goodput|concurrency/.test(name);
-
 /** Two metrics of each point, and those that no other point beats in both. */
 export function Front({ verb, points, picked, pick }: { verb: string; points: Point[]; picked: number; pick: (i: number) => void }) {
   const names = useMemo(() => {
@@ -591,7 +589,7 @@ export function Front({ verb, points, picked, pick }: { verb: string; points: Po
   const [xName, setX] = useState("");
   const [yName, setY] = useState("");
   const find = (wanted: string[]) => wanted.find((n) => names.includes(n)) ?? names[0];
-  const xs: Record<string, string[]> = { plan: ["cost_per_hour", "time_to_train"], train: ["memory"], simulate: ["tpot_p99"] };
+  const xs: Record<string, string[]> = { plan: ["time_to_train", "cost_per_hour"], train: ["memory"], simulate: ["tpot_p99"] };
   const ys: Record<string, string[]> = { plan: ["tpot_p99", "cost"], train: ["throughput_per_gpu", "mfu"] };
   const x = names.includes(xName) ? xName : find(xs[verb] ?? ["tpot"]);
   const y = names.includes(yName) ? yName : find(ys[verb] ?? ["output_throughput"]);
@@ -602,8 +600,9 @@ export function Front({ verb, points, picked, pick }: { verb: string; points: Po
     const d = a.metrics[name].value - b.metrics[name].value;
     return lowerIsBetter(name) ? d < 0 : d > 0;
   };
+  const beater = (p: Point) => fit.find(({ p: q }) => (better(x, q, p) && !better(y, p, q)) || (better(y, q, p) && !better(x, p, q)))?.p;
   const front = fit
-    .filter(({ p }) => !fit.some(({ p: q }) => (better(x, q, p) && !better(y, p, q)) || (better(y, q, p) && !better(x, p, q))))
+    .filter(({ p }) => !beater(p))
     .sort((a, b) => a.p.metrics[x].value - b.p.metrics[x].value);
   const unit = (n: string) => fit[0].p.metrics[n].unit;
   const make = (c: Colours): Option => ({
@@ -613,12 +612,14 @@ export function Front({ verb, points, picked, pick }: { verb: string; points: Po
         const i = e.data?.index;
         if (i === undefined) return "";
         const p = points[i];
-        const why = (p.notes ?? [])[0] ?? p.limit ?? "";
+        const beaten = beater(p);
+        const why = verb === "plan" ? (p.notes ?? []).slice(0, 2).join("<br>") : (p.limit ?? "");
         const safe = (t: string) => t.replace(/[<&]/g, (s) => (s === "<" ? "&lt;" : "&amp;"));
         return (
           `<b>${safe(placeText(p, keys))}</b><br>${words(x)} ${number(p.metrics[x].value)} ${unit(x)}<br>` +
           `${words(y)} ${number(p.metrics[y].value)} ${unit(y)}` +
-          (why ? `<br><div style="max-width:32em;white-space:normal">${safe(why)}</div>` : "")
+          (beaten ? `<br>beaten by ${safe(placeText(beaten, keys))}` : "<br>beaten by none in both") +
+          (why ? `<div style="max-width:32em;white-space:normal">${safe(why).replace(/&lt;br>/g, "<br>")}</div>` : "")
         );
       },
     }),

@@ -72,6 +72,20 @@ const field = (page, name) => page.locator(`[data-key="${name}"] input, [data-ke
 const points = (page, n) => page.locator(`.answer:not(.stale)[data-points="${n}"]`).first().waitFor();
 const value = (page, metric) => page.locator(`[data-metric="${metric}"] .value`).first().innerText();
 
+/** What a chart says under the pointer where that is like `wanted`. */
+async function hovered(page, chart, wanted) {
+  await chart.scrollIntoViewIfNeeded();
+  const box = await chart.boundingBox();
+  for (let x = 0.1; x < 0.97; x += 0.015) {
+    for (let y = 0.05; y < 0.9; y += 0.03) {
+      await page.mouse.move(box.x + x * box.width, box.y + y * box.height);
+      const seen = await chart.evaluate((c) => c.innerText);
+      if (wanted.test(seen)) return seen;
+    }
+  }
+  return "";
+}
+
 const kSmall = "#/estimate?model=llama-3-8b&gpu=h100-sxm&batch=1,4";
 
 await test("asks while one types", {}, async (page) => {
@@ -128,15 +142,7 @@ await test("tells more under the pointer", {}, async (page) => {
   await open(page, "#/estimate?model=llama-3-70b&gpu=h100-sxm&tp=8&batch=16");
   const chart = page.locator("[data-view=roofline] .chart[data-drawn]");
   await chart.waitFor();
-  await chart.scrollIntoViewIfNeeded();
-  const box = await chart.boundingBox();
-  let seen = "";
-  for (let x = 0.1; x < 0.95 && !seen; x += 0.02) {
-    for (let y = 0.1; y < 0.9 && !seen; y += 0.04) {
-      await page.mouse.move(box.x + x * box.width, box.y + y * box.height);
-      seen = await chart.evaluate((c) => (/FLOPs per byte/.test(c.innerText) ? c.innerText : ""));
-    }
-  }
+  const seen = await hovered(page, chart, /FLOPs per byte/);
   assert.match(seen, /TFLOP\/s/);
   assert.match(seen, /bound/);
   await picture(page, "roofline");
@@ -195,6 +201,76 @@ await test("plans", {}, async (page) => {
   await picture(page, "plan");
 });
 
+await test("draws the pipeline of an iteration", {}, async (page) => {
+  await open(page, "#/train?model=gpt-3-175b&gpu=h100-sxm&gpus=64&tp=8&pp=4,8&global-batch=16");
+  await points(page, 2);
+  const card = page.locator("[data-view=events]");
+  await card.getByRole("button", { name: "Show" }).click();
+  await card.locator(".chart[data-drawn]").waitFor();
+  assert.match(await card.locator(".chart").getAttribute("aria-label"), /stage 0, .*stage 3( data)? in/);
+  for (const kind of ["forward", "backward"]) assert.ok((await card.locator(".legend li").allInnerTexts()).includes(kind), kind);
+  // Another point has another pipeline.
+  await page.locator(".points tbody tr").nth(1).click();
+  await page.waitForFunction(() => /stage 7( data)? in/.test(document.querySelector("[data-view=events] .chart")?.getAttribute("aria-label") ?? ""));
+  const seen = await hovered(page, card.locator(".chart"), /stage \d/);
+  assert.match(seen, /forward|backward|F \d|B \d/);
+  await card.getByRole("button", { name: "Zoom in" }).click();
+  await card.getByRole("button", { name: "Later" }).click();
+  assert.equal(await card.getByRole("button", { name: "Earlier" }).isDisabled(), false);
+  await picture(page, "pipeline");
+});
+
+await test("draws the steps of a service", {}, async (page) => {
+  await open(page, "#/simulate?model=llama-3-8b&gpu=h100-sxm&rate=20&requests=100&isl=1024&osl=64");
+  await points(page, 1);
+  const card = page.locator("[data-view=events]");
+  await card.getByRole("button", { name: "Show" }).click();
+  await card.locator(".chart[data-drawn]").nth(1).waitFor();
+  assert.match(await card.locator(".chart").first().getAttribute("aria-label"), /steps of engine 0 in/);
+  assert.ok((await card.locator(".legend li").allInnerTexts()).includes("decode"));
+  await picture(page, "steps");
+});
+
+await test("plans a run and shows what no other plan beats", {}, async (page) => {
+  await page.goto(`${address}/#/plan?model=llama-3.1-8b&gpu=h100-sxm`);
+  await page.getByRole("button", { name: "A training run" }).click();
+  for (const [name, text] of Object.entries({ model: "llama-3-8b", tokens: "1T", "gpu-counts": "64,128,256", "global-batch": "512" }))
+    await field(page, name).fill(text);
+  await page.keyboard.press("Escape");
+  assert.match(page.url(), /train=true.*objective=pareto/);
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  const card = page.locator("[data-view=front]");
+  await card.locator(".chart[data-drawn]").waitFor({ timeout: 90000 });
+  assert.ok((await page.locator("[data-view=plans] li").count()) >= 2);
+  assert.match(await card.locator(".note").innerText(), /(\d+) of \1 points are beaten by none/);
+  const seen = await hovered(page, card.locator(".chart"), /beaten by none/);
+  assert.match(seen, /time to train [\d.,]+ h/);
+  assert.match(seen, /cost [\d.,]+ USD/);
+  assert.match(seen, /of the arithmetic peak/); // why
+  await picture(page, "front");
+  await page.getByRole("button", { name: "Command" }).click();
+  assert.match(await page.locator(".copy pre").innerText(), /^orrery plan --train --model llama-3-8b .*--objective pareto$/);
+});
+
+await test("compares GPUs, the best first", {}, async (page) => {
+  await open(page, "#/estimate?model=llama-3-8b&gpu=h100-sxm&batch=8");
+  await page.getByRole("button", { name: "Compare GPUs" }).click();
+  const card = page.locator("[data-view=gpus]");
+  await card.waitFor();
+  const rows = card.locator("tbody tr:not(.misfit)");
+  assert.ok((await rows.count()) >= 10);
+  const figures = async () => (await rows.locator("td:nth-child(2)").allInnerTexts()).map((t) => Number(t.replace(/,/g, "")));
+  const rising = await figures();
+  assert.deepEqual(rising, [...rising].sort((a, b) => a - b));
+  await card.locator("select").selectOption("output_throughput");
+  const falling = await figures();
+  assert.deepEqual(falling, [...falling].sort((a, b) => b - a));
+  const best = await rows.first().locator("button").innerText();
+  await rows.first().locator("button").click();
+  assert.match(await page.locator(".where").innerText(), new RegExp(best));
+  await picture(page, "gpus");
+});
+
 await test("cancels what takes long", {}, async (page) => {
   await page.goto(`${address}/#/simulate?model=llama-3-8b&gpu=h100-sxm&rate=20&requests=3000000`);
   await page.locator(".status.busy span", { hasText: "requests:" }).waitFor({ timeout: 60000 });
@@ -202,7 +278,7 @@ await test("cancels what takes long", {}, async (page) => {
   await page.getByRole("button", { name: "Cancel" }).click();
   await page.locator(".status", { hasText: "cancelled" }).waitFor();
   await field(page, "requests").fill("100");
-  await page.getByRole("button", { name: "Run" }).click();
+  await page.getByRole("button", { name: "Run", exact: true }).click();
   await points(page, 1);
 });
 
@@ -275,13 +351,26 @@ await test("fits a phone", { viewport: { width: 390, height: 844 }, isMobile: tr
   await open(page, kSmall);
   await points(page, 2);
   await page.waitForTimeout(300);
-  const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth - screen.width);
   assert.ok(wide <= 0, `the page is ${wide} px too wide`);
   await picture(page, "phone");
   await page.evaluate(axe);
   const found = await page.evaluate(() => globalThis.axe.run());
   assert.deepEqual(found.violations.filter((v) => ["serious", "critical"].includes(v.impact)).map((v) => v.id), []);
 });
+
+for (const [name, hash] of Object.entries({ ...kPages, gpus: "#/estimate?model=llama-3-8b&gpu=h100-sxm,h200-sxm,b200-sxm,mi300x" })) {
+  await test(`${name} fits a phone in the dark`, { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2, colorScheme: "dark" }, async (page) => {
+    await open(page, hash);
+    const show = page.locator("[data-view=events]").getByRole("button", { name: "Show" });
+    if (await show.count()) await show.click();
+    await page.locator(".chart[data-drawn]").first().waitFor({ timeout: 5000 }).catch(() => {});
+    await page.waitForTimeout(300);
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - screen.width);
+    assert.ok(wide <= 0, `the page is ${wide} px too wide`);
+    await picture(page, `${name}-phone`);
+  });
+}
 
 await test("is small and quick", {}, async (page) => {
   let bytes = 0;

@@ -113,6 +113,13 @@ void write_pages(std::span<const Answer> answers, const OutputOptions& o) {
   write_file(o.svg, face::picture_of(answers[0], Catalog(), o.picture), "--svg");
 }
 
+void write_picture(const Answer& answer, const std::string& file, const std::string& picture,
+                   const std::string& flag) {
+  if (file.empty()) return;
+  const std::string svg = face::picture_of(answer, Catalog(), picture, flag);
+  write_file(file, file.ends_with(".html") ? html({&answer, 1}) : svg, flag);
+}
+
 void print(std::span<const Answer> answers, const OutputOptions& o) {
   write_pages(answers, o);
   if (!o.trace.empty()) write_file(o.trace, perfetto_trace(answers), "--trace");

@@ -36,6 +36,10 @@ void print(std::span<const Answer> answers, const OutputOptions& options);
 
 // Writes the page and the picture of `options` alone.
 void write_pages(std::span<const Answer> answers, const OutputOptions& options);
+// Writes one picture to a file, or the page of --html where the file's name ends in ".html". An
+// empty name writes nothing. InputError, which begins with `flag`: the answer lacks the picture.
+void write_picture(const Answer& answer, const std::string& file, const std::string& picture,
+                   const std::string& flag);
 
 // Renderers, one for each format. Text has no colour unless stated.
 // Several points as a table with one line a point: the values that vary, then the metrics. Metrics
@@ -58,10 +62,8 @@ std::string aiperf_result(const Answer& answer);
 std::string aiperf_records(const Answer& answer);
 std::string requests_csv(const Point& point);
 std::string requests_jsonl(const Point& point);
-// Renders Point::steps with one row for each step, as csv or for ui.perfetto.dev, and as sums over
-// every second.
+// Renders Point::steps with one row for each step as csv, and as sums over every second.
 std::string steps_csv(const Point& point);
-std::string steps_trace(const Point& point);
 std::string series_csv(const Point& point);
 
 // Renders facts (objects of scalars, lists and small objects) as json, jsonl, csv or md. Each fact

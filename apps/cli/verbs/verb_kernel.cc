@@ -7,7 +7,6 @@
 #include "apps/cli/flags/flags.h"
 #include "apps/cli/flags/question_flags.h"
 #include "apps/cli/output/output.h"
-#include "apps/cli/output/roofline.h"
 #include "apps/cli/verbs/verbs.h"
 #include "orrery/scenario/runner/runner.h"
 
@@ -55,7 +54,7 @@ void answer(const KernelFlags& flags, const Bundle& bundle) {
   constexpr std::string_view kColumns[] = {"hardware.gpu"};
   const ScenarioSweep asked = flags.question().points(bundle);
   const Answer a = Runner(bundle).run(asked);
-  if (!flags.roofline.empty()) write_file(flags.roofline, roofline_page(a), "--roofline");
+  write_picture(a, flags.roofline, "roofline", "--roofline");
   print(a, asked, flags.output, kColumns, print_table);
 }
 
@@ -67,7 +66,9 @@ void add_kernel(CLI::App& program, Context& context) {
       "Predicts the time of one kernel: GEMM, attention, mixture of experts, norm, optimizer, ...");
   auto flags = std::make_shared<KernelFlags>(*app, "kernel");
   add_output_flags(*app, flags->output, false);
-  app->add_option("--roofline", flags->roofline, "draw the kernels on the roofline of their GPUs")
+  app->add_option("--roofline", flags->roofline,
+                  "draw the kernels on the roofline of their GPUs, as SVG, or as a page if the "
+                  "name ends in .html")
       ->group("output")
       ->type_name("FILE");
   app->footer(

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/cli/flags/question_flags.h"
-#include "apps/cli/output/bandwidth_plot.h"
 #include "apps/cli/output/network_flow.h"
 #include "apps/cli/output/output.h"
 #include "apps/cli/verbs/verbs.h"
@@ -85,7 +84,7 @@ void print_collectives(const Answer& a) {
 void answer(const NetworkFlags& flags, const Bundle& bundle) {
   const ScenarioSweep asked = flags.question().points(bundle);
   const Answer a = Runner(bundle).run(asked);
-  if (!flags.plot.empty()) write_file(flags.plot, bandwidth_page(a), "--plot");
+  write_picture(a, flags.plot, "sweep", "--plot");
   print(a, asked, flags.output, {}, print_collectives);
 }
 
@@ -97,7 +96,8 @@ void add_network(CLI::App& program, Context& context) {
       "Predicts time and bandwidth of collectives: all-reduce, all-gather, all-to-all, ...");
   auto flags = std::make_shared<NetworkFlags>(*app, "network");
   add_output_flags(*app, flags->output, false);
-  app->add_option("--plot", flags->plot, "draw bus bandwidth over size as a self-contained page")
+  app->add_option("--plot", flags->plot,
+                  "draw bus bandwidth over size, as SVG, or as a page if the name ends in .html")
       ->group("output")
       ->type_name("FILE");
   app->footer(

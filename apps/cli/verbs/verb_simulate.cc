@@ -3,10 +3,10 @@
 
 #include "apps/cli/flags/flags.h"
 #include "apps/cli/flags/help.h"
-#include "apps/cli/output/load_plot.h"
 #include "apps/cli/output/output.h"
 #include "apps/cli/verbs/verbs.h"
 #include "apps/face/answers.h"
+#include "apps/face/timeline.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery::cli {
@@ -24,7 +24,7 @@ void write_files(const Answer& answer, const ServiceFiles& to) {
                "--requests-file");
   }
   if (!to.steps.empty())
-    write_file(to.steps, to.steps.ends_with(".json") ? steps_trace(p) : steps_csv(p),
+    write_file(to.steps, to.steps.ends_with(".json") ? face::steps_trace(p) : steps_csv(p),
                "--steps-file");
   if (!to.series.empty()) write_file(to.series, series_csv(p), "--series-file");
   if (!to.vllm.empty()) write_file(to.vllm, vllm_result(answer), "--vllm-file");
@@ -64,7 +64,8 @@ void add_simulate(CLI::App& program, Context& context) {
     app->add_option(flag, path, doc)->group("output")->type_name("FILE");
   };
   ServiceFiles& files = verb->files;
-  file("--plot", verb->plot, "draw TTFT and TPOT over several rates as an SVG image");
+  file("--plot", verb->plot,
+       "draw TTFT and TPOT over several rates, as SVG, or as a page if the name ends in .html");
   file("--requests-file", files.requests,
        "write one row a request, as csv, or as jsonl if the name ends so");
   file("--steps-file", files.steps,
@@ -82,12 +83,13 @@ void add_simulate(CLI::App& program, Context& context) {
     const Format format = verb->output.format;
     verb->options.requests = !to.requests.empty() || !to.vllm.empty() || !to.aiperf.empty() ||
                              format == Format::kVllm || format == Format::kAiperf;
-    verb->options.steps = !to.steps.empty() || !to.series.empty();
+    const bool files_of_steps = !to.steps.empty() || !to.series.empty();
+    verb->options.steps = files_of_steps || verb->output.picture == "timeline";
     Runner runner(context.bundle());
     const Answer answer = runner.run(verb->flags.question().points(runner.bundle()), verb->options);
     const bool files_asked = !to.requests.empty() || !to.vllm.empty() || !to.aiperf.empty();
-    if (files_asked || verb->options.steps) write_files(answer, to);
-    if (!verb->plot.empty()) write_file(verb->plot, load_plot(answer), "--plot");
+    if (files_asked || files_of_steps) write_files(answer, to);
+    write_picture(answer, verb->plot, "load", "--plot");
     print({&answer, 1}, verb->output);
     context.exit_code = face::exit_code({&answer, 1});
   });

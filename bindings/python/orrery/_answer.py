@@ -247,6 +247,11 @@ class Answer:
             return f"<Answer {self.scenario}: {self.points[0]!r}>"
         return f"<Answer {self.scenario}: {len(self)} points>"
 
+    def svg(self, name=""):
+        """One picture as the text of an SVG file: the one with this name (as --picture has it on
+        the command line), or the first that the answer has. InputError: it has none."""
+        return self._answered.svg(name)
+
     def _repr_html_(self):
         from orrery._html import answer_html
 
