@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "orrery/base/csv.h"
 #include "orrery/base/error.h"
+#include "orrery/edge/engine/engine_answer.h"
 #include "orrery/edge/fusion/fuse.h"
+#include "orrery/hardware/catalog.h"
 
 namespace orrery::face {
 namespace {
@@ -16,11 +19,19 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 EdgePrecision precision_of(const std::string& name) {
-  const std::vector<std::string> known = {"float", "int8"};
-  if (name != "float" && name != "int8")
-    throw InputError(fmt::format("precision: expected float or int8, got '{}'{}", name,
+  const std::vector<std::string> known = {"float", "half", "int8"};
+  if (std::ranges::find(known, name) == known.end())
+    throw InputError(fmt::format("precision: expected float, half or int8, got '{}'{}", name,
                                  did_you_mean(name, known)));
+  if (name == "half")
+    throw InputError(
+        "precision: half is known of engines on GPUs of the catalog (`orrery list gpus`)");
   return name == "int8" ? EdgePrecision::kInt8 : EdgePrecision::kFloat;
+}
+
+EnginePrecision unknown_precision(const std::string& name) {
+  precision_of(name);  // throws
+  return EnginePrecision::kFloat;
 }
 
 // A network of bytes computes with bytes, whatever is asked.
@@ -54,6 +65,44 @@ std::vector<TimedNetwork> read_timed(const EdgeQuestion& o, const Bundle& bundle
     timed.push_back({std::move(graph), of, time});
   }
   return timed;
+}
+
+// The GPU of catalog/gpus that a device is: one that is no edge device, or that an engine is asked
+// for which runs on such GPUs alone.
+std::optional<Gpu> catalog_gpu(const std::string& id, const EdgeQuestion& o,
+                               const EdgeDevices& devices, const Bundle& bundle) {
+  const auto of_id = [&](const EdgeDevice& d) { return d.id == id; };
+  const bool edge = std::ranges::any_of(devices.all(), of_id);
+  const bool only_gpus =
+      o.runtime == "tensorrt" || o.runtime == "pytorch" || o.runtime == "openvino";
+  if (edge && !only_gpus) return std::nullopt;
+  try {
+    return Catalog(bundle).gpu(id);
+  } catch (const InputError&) {
+    return std::nullopt;  // the message of the edge devices names the nearest
+  }
+}
+
+// Lines of the networks on a GPU of the catalog.
+void answer_engine(const Gpu& gpu, const std::string& id, const std::vector<EdgeGraph>& graphs,
+                   const EdgeQuestion& o, const Bundle& bundle, std::vector<EdgeLine>& lines) {
+  if (!o.measured.empty())
+    throw InputError(
+        fmt::format("{}: an engine on a GPU is not calibrated by measured networks", id));
+  const std::string engine = !o.runtime.empty()       ? o.runtime
+                             : gpu.vendor == "intel"  ? "openvino"
+                             : gpu.vendor == "nvidia" ? "tensorrt"
+                                                      : "onnxruntime";
+  const EnginePredictor predictor(read_engine_law(bundle), gpu, engine, bundle);
+  for (std::size_t i = 0; i < graphs.size(); ++i) {
+    const bool bytes = graphs[i].bytes || o.precision == "int8";
+    const EnginePrecision precision = bytes                    ? EnginePrecision::kInt8
+                                      : o.precision == "half"  ? EnginePrecision::kHalf
+                                      : o.precision == "float" ? EnginePrecision::kFloat
+                                                               : unknown_precision(o.precision);
+    lines.push_back({std::filesystem::path(o.networks[i]).filename().string(), id,
+                     predictor.answer(graphs[i], precision, int(o.onnx.batch))});
+  }
 }
 
 Json json_of(const EdgeLine& line, bool explain) {
@@ -112,7 +161,12 @@ std::vector<EdgeLine> answer(EdgeQuestion o, const Bundle& bundle) {
   const EdgeLaw law = read_edge_law(bundle, EdgePredictor::law_name(o.processor));
   std::vector<EdgeLine> lines;
   for (const std::string& id : o.devices) {
-    EdgePredictor predictor(law, devices.device(id), devices, o.processor, o.runtime);
+    if (const std::optional<Gpu> gpu = catalog_gpu(id, o, devices, bundle)) {
+      answer_engine(*gpu, id, graphs, o, bundle, lines);
+      continue;
+    }
+    EdgePredictor predictor(law, devices.device(id), devices, o.processor,
+                            o.runtime.empty() ? "ncnn" : o.runtime);
     predictor.calibrate(timed);
     for (std::size_t i = 0; i < graphs.size(); ++i)
       lines.push_back({std::filesystem::path(o.networks[i]).filename().string(), id,

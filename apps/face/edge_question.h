@@ -15,7 +15,8 @@ struct EdgeQuestion {
   std::vector<std::string> devices;   // or "all"
   EdgeProcessor processor;
   bool slow = false;  // the slow cores first
-  std::string precision = "float", runtime = "ncnn";
+  std::string precision = "float";
+  std::string runtime;   // empty: ncnn, and TensorRT or OpenVINO on a GPU of catalog/gpus
   std::string measured;  // a CSV of networks timed on the device, to calibrate; empty: none
   OnnxOptions onnx;
 };
@@ -25,8 +26,9 @@ struct EdgeLine {
   EdgeAnswer answer;
 };
 
-// A line for each network on each device. InputError: an unknown device, network, precision or
-// runtime, with the nearest.
+// A line for each network on each device. A device that is no edge device is a GPU of catalog/gpus,
+// which an engine runs (edge/engine/engine_answer.h). InputError: an unknown device, network,
+// precision or runtime, with the nearest.
 std::vector<EdgeLine> answer(EdgeQuestion question, const Bundle& bundle);
 
 // The JSON that -o json prints. `explain`: with the time of every kernel.

@@ -16,7 +16,7 @@
 #include "apps/cli/version.h"
 #include "apps/face/answers.h"
 #include "apps/face/comparison.h"
-#include "apps/face/edge_question.h"
+#include "apps/face/edge_document.h"
 #include "apps/face/pictures.h"
 #include "apps/face/question.h"
 #include "apps/face/runner_pool.h"
@@ -191,11 +191,12 @@ std::string compare(const std::string& file, const std::string& kind, std::size_
   return face::json_text(face::compare_training(file, answer));
 }
 
-// The networks on the devices, as JSON.
-std::string edge(face::EdgeQuestion question, bool explain, const std::string& catalog) {
+// The answers to the keys of a question about the edge, as JSON.
+std::string edge(const py::dict& keys, bool explain, const std::string& catalog) {
+  const Node document = node_of(keys, "");
   const py::gil_scoped_release released;
-  return face::json_text(
-      face::answer(std::move(question), catalog.empty() ? Bundle() : Bundle(catalog)), explain);
+  return face::json_text(face::answer_edge(document, catalog.empty() ? Bundle() : Bundle(catalog)),
+                         explain);
 }
 
 // Files of a catalog that calibrate kernels on a GPU with measured calls, and what they improve, as
@@ -261,7 +262,6 @@ void translate(std::exception_ptr thrown) {
 
 PYBIND11_MODULE(_orrery, m) {
   using namespace orrery::python;
-  using orrery::face::EdgeQuestion;
   m.doc() = "The compiled part of orrery.";
   py::register_exception_translator(translate);
 
@@ -276,27 +276,7 @@ PYBIND11_MODULE(_orrery, m) {
   m.def("run", &run);
   m.def("load", &load);
   m.def("compare", &compare);
-  m.def("edge",
-        [](std::vector<std::string> networks, std::vector<std::string> devices, const py::dict& o) {
-          EdgeQuestion q;
-          bool explain = false;
-          std::string catalog;
-          q.networks = std::move(networks);
-          q.devices = std::move(devices);
-          for (const auto& [key, value] : o) {
-            const std::string name = py::str(key);
-            if (name == "gpu") q.processor.gpu = value.cast<bool>();
-            if (name == "threads") q.processor.threads = value.cast<int>();
-            if (name == "slow_cores") q.slow = value.cast<bool>();
-            if (name == "precision") q.precision = value.cast<std::string>();
-            if (name == "runtime") q.runtime = value.cast<std::string>();
-            if (name == "measured") q.measured = py::str(value);
-            if (name == "batch") q.onnx.batch = value.cast<std::int64_t>();
-            if (name == "explain") explain = value.cast<bool>();
-            if (name == "catalog") catalog = py::str(value);
-          }
-          return edge(std::move(q), explain, catalog);
-        });
+  m.def("edge", &edge);
   m.def("calibrate", &calibrate);
   m.def("keys", &keys_of);
   m.def("doc", &doc_of);

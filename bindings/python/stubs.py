@@ -88,15 +88,9 @@ def edge(
     network: str | Iterable[str],
     device: str | Iterable[str],
     *,
-    gpu: bool = False,
-    threads: int = 0,
-    slow_cores: bool = False,
-    precision: str = "float",
-    runtime: str = "ncnn",
-    batch: int = 1,
-    measured: str | PathLike[str] | None = None,
     explain: bool = False,
     catalog: str | PathLike[str] | None = None,
+    **keys: Any,
 ) -> Record: ...
 '''
 

@@ -73,5 +73,18 @@ TEST(EdgeAccuracy, LlmsByPairsOfDeviceAndModel) {
   EXPECT_GE(prefill.coverage90, 80);
 }
 
+// The rows are few; one is 14 times slower than its own submission's batches say (docs/edge.md).
+TEST(EdgeAccuracy, SingleStreamsOfMlperf) {
+  const std::filesystem::path data = data_folder() / "edge";
+  if (!std::filesystem::exists(data / "mlperf_edge.csv"))
+    GTEST_SKIP() << data << " is absent: no measured rows to compare with";
+  const ValidationReport report = validate_edge(data, "mlperf", Bundle());
+  const ErrorSummary s = errors_of(report, "single stream");
+  EXPECT_GE(s.n, 12u);
+  EXPECT_LE(s.median, 22);
+  EXPECT_GE(s.coverage90, 85);
+  EXPECT_LE(s.coverage90, 95);
+}
+
 }  // namespace edge_accuracy_test
 }  // namespace orrery

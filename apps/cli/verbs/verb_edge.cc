@@ -20,7 +20,7 @@ using face::EdgeLine, face::shape_text, face::window_text;
 struct EdgeOptions : face::EdgeQuestion {
   bool explain = false;
   std::string output = "table";
-  EdgeLlmOptions llm;
+  face::EdgeLlmQuestion llm;
 };
 
 void print_kernels(const EdgeAnswer& a) {
@@ -60,7 +60,7 @@ void print_lines(const std::vector<EdgeLine>& lines, bool explain) {
 
 // Whether the question is about LLMs. InputError: about networks as well.
 bool asks_llms(const EdgeOptions& o, const Bundle& bundle) {
-  const auto is_llm = [&](const std::string& n) { return is_edge_llm(n, bundle); };
+  const auto is_llm = [&](const std::string& n) { return face::is_edge_llm(n, bundle); };
   const auto llms = std::count_if(o.networks.begin(), o.networks.end(), is_llm);
   if (llms > 0 && std::size_t(llms) < o.networks.size())
     throw InputError("edge: ask for networks and for LLMs one at a time");
@@ -69,16 +69,42 @@ bool asks_llms(const EdgeOptions& o, const Bundle& bundle) {
 
 void answer(const EdgeOptions& o, const Bundle& bundle) {
   if (asks_llms(o, bundle)) {
-    answer_edge_llms(o.llm, {o.networks, o.devices, o.measured, o.explain, o.output == "json"},
-                     bundle);
-    return;
+    face::EdgeLlmQuestion q = o.llm;
+    q.models = o.networks, q.devices = o.devices, q.measured = o.measured;
+    const std::vector<face::EdgeLlmLine> lines = face::answer(q, bundle);
+    if (o.output == "json") return fmt::print("{}", face::json_text(lines, o.explain));
+    return print_edge_llms(lines, o.explain);
   }
-  const std::vector<EdgeLine> lines = face::answer(o, bundle);
+  const std::vector<EdgeLine> lines =
+      face::answer(static_cast<const face::EdgeQuestion&>(o), bundle);
   if (o.output == "json") return fmt::print("{}", face::json_text(lines, o.explain));
   print_lines(lines, o.explain);
 }
 
+// A line for each point that a sweep asks, with the values of the keys that it varies.
+void print_swept(const face::EdgeAnswers& a) {
+  for (std::size_t i = 0; i < a.values.size(); ++i) {
+    std::vector<std::string> words;
+    for (std::size_t k = 0; k < a.swept.size(); ++k)
+      words.push_back(fmt::format("{}={}", a.swept[k], a.values[i][k]));
+    fmt::print("line {}: {}\n", i + 1, fmt::join(words, ", "));
+  }
+}
+
 }  // namespace
+
+void print_edge(const face::EdgeAnswers& a, bool json) {
+  if (json) return fmt::print("{}", face::json_text(a, false));
+  if (a.llms.empty()) {
+    print_lines(a.networks, false);
+  } else {
+    print_edge_llms(a.llms, false);
+  }
+  const auto shown = [](const std::string& key) {
+    return key == "network" || key == "device" || key == "format";
+  };
+  if (!std::all_of(a.swept.begin(), a.swept.end(), shown)) print_swept(a);
+}
 
 void add_edge(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand(
@@ -91,7 +117,8 @@ void add_edge(CLI::App& program, Context& context) {
                   "(`orrery list models`)")
       ->required()
       ->delimiter(',');
-  app->add_option("-d,--device", o->devices, "devices (`orrery list devices`), or all")
+  app->add_option("-d,--device", o->devices,
+                  "devices (`orrery list devices`), GPUs (`orrery list gpus`), or all")
       ->required()
       ->delimiter(',');
   app->add_flag("--gpu", o->processor.gpu, "on the device's GPU")->group("processor");
@@ -99,15 +126,17 @@ void add_edge(CLI::App& program, Context& context) {
       ->check(CLI::Range(1, 1024))
       ->group("processor");
   app->add_flag("--slow-cores", o->slow, "take the slow cores first")->group("processor");
-  app->add_option("--precision", o->precision, "float or int8")
-      ->check(CLI::IsMember({"float", "int8"}))
+  app->add_option("--precision", o->precision, "float, half or int8")
+      ->check(CLI::IsMember({"float", "half", "int8"}))
       ->capture_default_str();
   std::vector<std::string> runtimes;
   for (const FusionRules& r : fusion_rules()) runtimes.push_back(r.name);
-  app->add_option("--runtime", o->runtime, "whose fusion makes kernels of nodes")
-      ->check(CLI::IsMember(runtimes))
-      ->capture_default_str();
-  app->add_option("--batch", o->onnx.batch, "inputs at once, of an ONNX file")
+  app->add_option("--runtime", o->runtime,
+                  "whose fusion makes kernels of nodes [ncnn; tensorrt, "
+                  "openvino on GPUs of the catalog]")
+      ->check(CLI::IsMember(runtimes));
+  app->add_option("--batch", o->onnx.batch,
+                  "inputs at once, of an ONNX file or on a GPU of the catalog")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
       ->capture_default_str();
   app->add_option("--measured", o->measured,

@@ -110,7 +110,17 @@ replay = _Verb("replay")
 
 
 def run(scenario, **keys):
-    """Answers a scenario: a dict, or the path of a YAML or JSON file. Keys override its own."""
+    """Answers a scenario: a dict, or the path of a YAML or JSON file. Keys override its own.
+
+    A scenario with the section `edge` is answered as edge() does.
+    """
+    if not isinstance(scenario, dict):
+        document = load(scenario)
+    else:
+        document = scenario
+    if "edge" in document:
+        explain, catalog = keys.pop("explain", False), keys.pop("catalog", None)
+        return _edge({**document, "edge": {**document["edge"], **keys}}, explain, catalog)
     return Answer(_orrery.run(scenario, _keys(keys)))
 
 
@@ -166,28 +176,32 @@ def calibrate(gpu, measured, *, framework="", out=None, catalog=None):
     return found
 
 
-def edge(network, device, *, gpu=False, threads=0, slow_cores=False, precision="float",
-         runtime="ncnn", batch=1, measured=None, explain=False, catalog=None):
-    """Predicts the latency of networks on phones, boards and laptops.
-
-    network: file.onnx, file.param or a bundled network, or several
-    device: a device of `orrery list devices`, several, or "all"
-    gpu: on the device's GPU; threads: cores that compute, 0 for all; slow_cores: these first
-    measured: a CSV of networks timed on the device, to calibrate: network,latency_ms
-    explain: also each kernel with its time
-    """
+def _edge(document, explain, catalog):
     import json
 
-    options = {"gpu": bool(gpu), "threads": int(threads), "slow_cores": bool(slow_cores),
-               "precision": str(precision), "runtime": str(runtime), "batch": int(batch),
-               "explain": bool(explain)}
-    options.update({k: str(v) for k, v in (("measured", measured), ("catalog", catalog)) if v})
+    return Record.of(json.loads(_orrery.edge(document, bool(explain), str(catalog or ""))))
 
+
+def edge(network, device, *, explain=False, catalog=None, **keys):
+    """Predicts the latency of networks, or the rates of LLMs with llama.cpp, on phones, boards,
+    laptops and PCs.
+
+    network: file.onnx, file.param, a bundled network or an LLM of the catalog, or several
+    device: a device of `orrery list devices`, a GPU of the catalog, several, or "all"
+    explain: also each kernel, or each term of an LLM, with its time
+    keys: those of the section `edge` of a scenario (docs/edge.md): gpu, threads, slow_cores,
+        precision, runtime, batch, measured; of LLMs format, backend, prompt, generate, depth, ubatch,
+        devices, memory, file_size, flash_attention, draft, draft_tokens, acceptance. A list in any
+        key is a sweep.
+    """
     def names(value):
         several = not isinstance(value, str) and hasattr(value, "__iter__")
         return [str(v) for v in value] if several else str(value).split(",")
 
-    return Record.of(json.loads(_orrery.edge(names(network), names(device), options)))
+    section = {"network": names(network), "device": names(device)}
+    section.update({k: str(v) if hasattr(v, "__fspath__") else v for k, v in keys.items()
+                    if v is not None})
+    return _edge({"edge": section}, explain, catalog)
 
 
 __all__ = ["estimate", "memory", "simulate", "plan", "train", "kernel", "network", "replay", "run", "load",

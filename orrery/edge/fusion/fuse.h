@@ -30,7 +30,7 @@ struct FusionRules {
 };
 
 // The rules of all runtimes (fusion_rules.cc), in the order that answers show them: none (each node
-// a kernel), ncnn, tflite, onnxruntime, tensorrt.
+// a kernel), ncnn, tflite, onnxruntime, tensorrt, pytorch, openvino, coreml.
 const std::vector<FusionRules>& fusion_rules();
 // InputError with the nearest name where there is none.
 const FusionRules& fusion_rules(std::string_view runtime);

@@ -83,11 +83,45 @@ FusionRules tensorrt_rules() {
   return r;
 }
 
+FusionRules pytorch_rules() {
+  FusionRules r;
+  r.name = "pytorch";
+  r.title = "PyTorch, eager";
+  r.source = "by definition: each module of an eager model is a kernel, views apart";
+  r.folds_batch_norm = false;
+  r.pads_inside = false;
+  return r;
+}
+
+FusionRules openvino_rules() {
+  FusionRules r = tensorrt_rules();
+  r.name = "openvino";
+  r.title = "OpenVINO on Intel GPUs";
+  r.source =
+      "docs.openvino.ai, GPU device: optimizations: fusing of convolution with activation, "
+      "element-wise sum and quantisation; concatenation in place";
+  r.fuses_pointwise_chains = false;
+  return r;
+}
+
+// Core ML's compiler is not published; its public conversion passes are.
+FusionRules coreml_rules() {
+  FusionRules r;
+  r.name = "coreml";
+  r.title = "Core ML behind coremltools";
+  r.source =
+      "apple.github.io/coremltools, MIL graph passes: fuse_conv_batchnorm, fuse_conv_bias, "
+      "fuse_conv_scale, fuse_linear_bias, fuse_gelu_exact, fuse_pad_conv, "
+      "fuse_leaky_relu, fuse_prelu; what the device's compiler fuses beyond is not public";
+  return r;
+}
+
 }  // namespace
 
 const std::vector<FusionRules>& fusion_rules() {
-  static const std::vector<FusionRules> kRules = {no_rules(), ncnn_rules(), tflite_rules(),
-                                                  onnxruntime_rules(), tensorrt_rules()};
+  static const std::vector<FusionRules> kRules = {
+      no_rules(),       ncnn_rules(),    tflite_rules(),   onnxruntime_rules(),
+      tensorrt_rules(), pytorch_rules(), openvino_rules(), coreml_rules()};
   return kRules;
 }
 

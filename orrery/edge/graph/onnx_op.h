@@ -23,8 +23,8 @@ struct OnnxValue {
   std::optional<OnnxNumbers> values;  // of small constants
   int tensor = -1;                    // of the graph, where it is no constant
   int origin = -1;                    // of constants: which learned tensor it is, or is made of
-  // Of what no node writes: inputs of nodes that are not made that it still is. At the last one it
-  // is forgotten.
+  // The inputs that a value which no node writes still is, of nodes that are not made. A value is
+  // forgotten at the last one.
   int uses = 0;
 
   std::int64_t elements() const { return dynamic ? 0 : checked_product(shape); }

@@ -105,7 +105,7 @@ class Parser {
   }
 
  private:
-  // Of the message that the reader is at.
+  // The place of the message that the reader is at.
   static OnnxNodeBytes place_of(WireReader& in) {
     OnnxNodeBytes place;
     place.bytes = in.view();

@@ -10,6 +10,7 @@
 #include "orrery/base/random.h"
 #include "orrery/validate/edge/edge_law_fit.h"
 #include "orrery/validate/edge/judge_llm.h"
+#include "orrery/validate/edge/judge_mlperf.h"
 #include "orrery/validate/edge/judge_nas.h"
 
 namespace orrery {
@@ -17,6 +18,7 @@ namespace {
 
 constexpr const char* kNcnn = "ncnn";
 constexpr const char* kNas = "nas";
+constexpr const char* kMlperf = "mlperf";
 constexpr const char* kNcnnNetworks = "ncnn, network left out, too";
 constexpr std::array kLaws = {"ncnn-cpu", "ncnn-gpu"};
 constexpr unsigned kDeviceFolds = 5, kNetworkFolds = 8;
@@ -121,9 +123,11 @@ ValidationReport validate_edge(const std::filesystem::path& dir, const std::stri
                                const Bundle& bundle) {
   const std::vector<std::string> llms = llm_tables();
   const bool llm = std::find(llms.begin(), llms.end(), table) != llms.end();
-  if (!table.empty() && !llm && table != kNcnn && table != kNcnnNetworks && table != kNas)
-    throw InputError(fmt::format("expected the table '{}', '{}', '{}' or '{}', got '{}'", kNcnn,
-                                 kNcnnNetworks, kNas, fmt::join(llms, "', '"), table));
+  if (!table.empty() && !llm && table != kNcnn && table != kNcnnNetworks && table != kNas &&
+      table != kMlperf)
+    throw InputError(fmt::format("expected the table '{}', '{}', '{}', '{}' or '{}', got '{}'",
+                                 kNcnn, kNcnnNetworks, kNas, kMlperf, fmt::join(llms, "', '"),
+                                 table));
   ValidationReport report;
   report.area = "edge";
   if ((llm || table.empty()) && has_table(dir / "llm_edge.csv", report)) {
@@ -135,7 +139,8 @@ ValidationReport validate_edge(const std::filesystem::path& dir, const std::stri
   }
   if (llm) return report;
   if (table.empty() || table == kNas) judge_nas(dir, report);
-  if (table == kNas) return report;
+  if (table.empty() || table == kMlperf) judge_mlperf_networks(dir, bundle, report);
+  if (table == kNas || table == kMlperf) return report;
   const std::vector<EdgeRun> runs = read_edge_runs(dir, EdgeDevices(bundle), report);
   for (const char* law : kLaws) {
     const std::vector<EdgeRun> own = of_law(runs, law);
@@ -170,6 +175,13 @@ std::vector<std::pair<std::string, std::string>> fit_edge(const std::filesystem:
     LlmLaws laws = fit_llm_laws(rows);
     laws.recipe = fmt::format("data/edge/llm_edge.csv, {} rates, {}", rows.size(), date);
     files.emplace_back("edge/llm.yaml", llm_laws_text(laws));
+  }
+  if (std::filesystem::exists(dir / "mlperf_edge.csv")) {
+    const std::vector<MlperfRow> rows = read_mlperf_rows(dir, report);
+    const std::vector<TimedRun> timed = time_runs(rows, bundle);
+    EngineLaw law = fit_engine_law(timed, "");
+    law.recipe = fmt::format("data/edge/mlperf_edge.csv, {} runs on GPUs, {}", timed.size(), date);
+    files.emplace_back("edge/laws/engines.yaml", engine_law_text(law));
   }
   return files;
 }

@@ -5,6 +5,7 @@
 //   table ncnn, network left out, too  the same by a law that has not seen the network's
 //                                      architecture (an eighth of them at a time) on any device
 //   table nas                          architectures of search spaces (judge_nas.h)
+//   table mlperf                       single-stream times of MLPerf (judge_mlperf.h)
 //   table llm, ...                     LLMs on consumer devices (judge_llm.h)
 //
 // The metrics of the first two are "facts alone", "5 measured" and "10 measured": how many networks

@@ -81,8 +81,8 @@ TEST(EdgeModels, AllModelsOfTheTableAreBundled) {
   EXPECT_EQ(models_of_table().size(), 35u);
 }
 
-// Of the models whose file declares no shape of the input, the table has the weights of the
-// convolutions alone and no MACs.
+// The table has the weights of the convolutions alone, and no MACs, of models whose file declares
+// no shape of the input.
 std::int64_t convolution_weights(const EdgeGraph& graph) {
   std::int64_t sum = 0;
   for (const EdgeNode& n : graph.nodes) {
@@ -131,7 +131,7 @@ std::string row_text(EdgeKernel k) {
       k.in_elements, k.out_elements);
 }
 
-// What a row says whose model has no shapes.
+// The part of a row that a model without shapes has.
 std::string shapeless_text(EdgeKernel k) {
   if (k.family != EdgeFamily::kConvolution && k.family != EdgeFamily::kDepthwise) k.weights = 0;
   if (k.family == EdgeFamily::kNorm || k.family == EdgeFamily::kElementwise) k.groups = 1;

@@ -1,5 +1,5 @@
-// What it takes to read a large ONNX file: 100 MB of weights in the file, or beside it, are passed
-// over; the heap never holds more than twice what the graph itself takes.
+// A large ONNX file is read in little memory: 100 MB of weights in the file, or beside it, are
+// passed over. The heap never holds more than twice what the graph itself takes.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
