@@ -48,7 +48,7 @@ INSTANTIATE_TEST_SUITE_P(
     Bundled, Suites,
     testing::Values(std::pair{"suite45", std::size_t{45}}, std::pair{"suite28", std::size_t{28}},
                     std::pair{ORRERY_SOURCE_DIR "/scenarios/techniques.yaml", std::size_t{9}},
-                    std::pair{ORRERY_SOURCE_DIR "/scenarios/energy.yaml", std::size_t{8}}),
+                    std::pair{ORRERY_SOURCE_DIR "/scenarios/energy.yaml", std::size_t{10}}),
     [](const auto& p) { return std::filesystem::path(p.param.first).stem().string(); });
 
 // Physics bounds every tool's figures, so Orrery's own too; and every one of them is known.

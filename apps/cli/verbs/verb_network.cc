@@ -37,7 +37,7 @@ std::string width90(const Metric& m) {
   return m.has_interval() ? spread90(m.value, m.low90, m.high90) : "";
 }
 
-// What the boards draw in the calls, a line for each point that states it.
+// Prints the power of the boards in the calls, a line for each point that states it.
 void print_boards(const Answer& a, const char* size) {
   const bool knobs = std::any_of(a.points.begin(), a.points.end(),
                                  [](const Point& p) { return p.find("clock") != nullptr; });

@@ -50,7 +50,7 @@ struct EnergyParts {
 struct PoolEnergy {
   Joules boards, plant;  // plant: in the scope of the account
   EnergyParts parts;     // add up to `plant`
-  // Of kernels, arithmetic and memory of `parts`, by kinds of kernels, where that was asked for.
+  // The kernels, arithmetic and memory of `parts` by kinds of kernels, where that was asked for.
   std::vector<KindEnergy> kinds;
   Seconds gpu_time;      // sum over its GPUs of the time in which they were present
   double most_gpus = 0;  // of its GPUs that were present in one window, on average over the window

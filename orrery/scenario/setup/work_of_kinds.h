@@ -34,7 +34,7 @@ struct KindEnergy {
   Joules energy;
 };
 
-// What the law ascribes to kernels other than collectives, without the board awake.
+// The energy that the law ascribes to kernels other than collectives, without the board awake.
 struct EnergyOfKernels {
   Joules kernels, arithmetic, memory;
 };

@@ -1,4 +1,4 @@
-// What does a lower clock or a power limit of the boards slow of a collective, and what not?
+// A lower clock and a power limit of the boards slow a part of a collective: which one?
 #include "orrery/scenario/collective/collective_boards.h"
 
 #include <gtest/gtest.h>

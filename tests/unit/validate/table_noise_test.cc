@@ -1,4 +1,4 @@
-// What do other readings miss a reading by?
+// Is the noise of a table that of its readings of one call, and of those nearest to it?
 #include "orrery/validate/energy/table_noise.h"
 
 #include <gmock/gmock.h>
