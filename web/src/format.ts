@@ -26,7 +26,7 @@ export function duration(us: number): string {
 }
 export const words = (name: string) => name.replace(/_/g, " ");
 
-const beside = new Set(["fits", "reason", "metrics", "memory", "energy", "energy_by_kernel", "kernels", "notes", "limit", "meets_slo", "replay", "chakra"]);
+const beside = new Set(["fits", "reason", "metrics", "memory", "energy", "kernels", "notes", "limit", "meets_slo", "replay", "chakra"]);
 /** The values that say where in the sweep a point is. */
 export const places = (p: Point): [string, string][] =>
   Object.entries(p)

@@ -13,11 +13,12 @@
 // 1,510 to 1,710 in attention and 1,560 in products that fill a third of it (catalog/measured,
 // power.csv, sm_mhz).
 //
-// The power of multiprocessors goes as f V^2, with a voltage that falls with the clock to a least
-// one. This was measured by Guerreiro et al., "GPGPU Power Modeling for Multi-Domain
-// Voltage-Frequency Scaling" (HPCA 2018). The two numbers of V are an assumption near what can be
-// seen: an A100 runs at 712 mV and 1080 of 1410 MHz (nvidia-smi -q in
-// github.com/NVIDIA/nvidia-docker/issues/1648), near the least voltage of its process; on an RTX
+// Guerreiro et al. ("GPGPU Power Modeling for Multi-Domain Voltage-Frequency Scaling", HPCA 2018)
+// measured that the power of multiprocessors goes as f V^2, with a voltage that falls with the
+// clock to a least one. The two numbers of V are an assumption near what can be seen: an A100 runs
+// at 712 mV and 1080 of 1410 MHz (nvidia-smi -q in github.com/NVIDIA/nvidia-docker/issues/1648),
+// near the least voltage of its process, and serves LLMs with the least energy at 1005 MHz
+// (supercomputing-system-ai-lab.github.io/projects/voltana); on an RTX
 // PRO 6000 the power falls as the clock alone below 0.85 to 0.9 of the highest clock, and from
 // there up the voltage grows by 17 % (the sweep of kernel/tiers/clocked_kernels.h).
 //

@@ -34,7 +34,7 @@ struct KindEnergy {
   Joules energy;
 };
 
-// The energy of kernels other than collectives by the law, without that of the board awake.
+// The energy that the law ascribes to kernels other than collectives, without the board awake.
 struct EnergyOfKernels {
   Joules kernels, arithmetic, memory;
 };

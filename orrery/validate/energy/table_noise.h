@@ -1,4 +1,4 @@
-// The noise of the table of kernel power: how far its other readings miss a reading.
+// The noise of the table of kernel power: how far other readings miss a reading.
 //
 // A reading of a call is predicted by the geometric mean of the other readings of the very same
 // call (GPU, framework, kernel class and all sizes), where it was read more than once, and by the

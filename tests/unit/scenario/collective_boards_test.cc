@@ -1,4 +1,4 @@
-// Does a lower clock or a power limit of the boards slow the parts of a collective that it should?
+// A lower clock and a power limit of the boards slow a part of a collective: which one?
 #include "orrery/scenario/collective/collective_boards.h"
 
 #include <gtest/gtest.h>

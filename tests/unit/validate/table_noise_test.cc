@@ -1,4 +1,4 @@
-// How far do other readings of the table miss a reading?
+// Is the noise of a table that of its readings of one call, and of those nearest to it?
 #include "orrery/validate/energy/table_noise.h"
 
 #include <gmock/gmock.h>
