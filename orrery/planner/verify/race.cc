@@ -211,14 +211,19 @@ class Race {
     if (low > there) return kTooMany;
     if (pruned() && spare_value(*e.engine, low) >= threshold()) return kBound;
     const auto meets = [&](std::int64_t n) { return trials_.meets(fleet(e, n, 0), load_.rate); };
+    // More engines than `most_worth` cannot be better, so that fewer are sought among them alone.
+    const double than = pruned() ? threshold() : kNone;
+    std::int64_t most_worth = there;
+    if (than < kNone)
+      for (most_worth = low; most_worth < there && spare_value(*e.engine, most_worth + 1) < than;)
+        ++most_worth;
     const std::int64_t likely = at_least(load_.rate, e.engine->bound.likely);
-    std::int64_t high = std::clamp(likely, low, there), misses = low - 1;
+    std::int64_t high = std::clamp(likely, low, most_worth), misses = low - 1;
     for (std::int64_t step = 1; !meets(high); step *= 2) {
       misses = high;
-      if (high == there) return kMisses;
+      if (high == most_worth) return high < there ? kWorse : kMisses;
       if (high >= kGiveUp * likely) return kMisses;
-      if (pruned() && spare_value(*e.engine, high + 1) >= threshold()) return kWorse;
-      high = std::min(there, high + step);
+      high = std::min(most_worth, high + step);
     }
     while (high - misses > 1) {
       const std::int64_t middle = misses + (high - misses) / 2;
@@ -226,7 +231,7 @@ class Race {
     }
     // More of them keep the limits at more levels, and are dearer.
     const std::int64_t last = energy() ? std::min(there, kMostSpacious * high) : there;
-    Best best{pruned() ? threshold() : kNone, {}};
+    Best best{than, {}};
     for (std::int64_t n = high; n <= last; ++n) {
       const FleetPlan f = fleet(e, n, 0);
       const double value = value_of(e, f);

@@ -109,7 +109,8 @@ void declare(Fields& f, PlanChoice& p) {
       .range(1, 20);
   f.add("explain", p.explain,
         "search again for what would change the plan: limits at which another plan is the best, "
-        "more GPUs or money, other GPUs and the price at which they are as good, and layouts that "
+        "more GPUs, memory or money, other GPUs and the price at which they are as good, and "
+        "layouts that "
         "are the usual choice");
   f.add("what_if_gpu", p.what_if_gpu,
         "types of GPUs that are not to be had: plan.explain says what they would change, and below "
