@@ -1,14 +1,17 @@
-// Utilisation of a service against counts by hand.
+// Utilisation of a service against counts by hand, and the kinds of layers whose kernels do the work.
 #include "orrery/scenario/fleet/gpu_work.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "orrery/base/node.h"
 #include "orrery/hardware/catalog.h"
 #include "orrery/model/catalog/catalog.h"
 #include "orrery/scenario/runner/runner.h"
+#include "orrery/scenario/setup/layer_kinds.h"
 
 namespace orrery {
 namespace gpu_work_test {
@@ -88,6 +91,15 @@ TEST(GpuWork, ServicesStateItWithinTheirBusyTime) {
     EXPECT_LE(value("bandwidth_use"), value("busy"));
     before = value("mfu");
   }
+}
+
+TEST(LayerKinds, AreThoseOfTheModelsFamily) {
+  using Kinds = std::vector<std::string>;
+  const auto kinds_of = [](const char* model) { return layer_kinds(load_model(model, Bundle())); };
+  EXPECT_EQ(kinds_of("llama-3-8b"), Kinds({"softmax"}));
+  EXPECT_EQ(kinds_of("mixtral-8x7b"), Kinds({"experts", "softmax"}));
+  EXPECT_EQ(kinds_of("deepseek-v3"), Kinds({"experts", "latent"}));
+  EXPECT_EQ(kinds_of("qwen3-next-80b-a3b"), Kinds({"experts", "linear", "softmax"}));
 }
 
 }  // namespace gpu_work_test
