@@ -1,4 +1,4 @@
-// Utilisation of a service against counts by hand, and the kinds of layers whose kernels do the work.
+// Utilisation of a service against counts by hand, and the kinds of layers that do the work.
 #include "orrery/scenario/fleet/gpu_work.h"
 
 #include <gtest/gtest.h>
