@@ -248,7 +248,8 @@ class Simulation : public ReplicaObserver {
     RequestRecord& record = result_.records[request];
     record.transfer = now - record.first_token;
     const auto from = static_cast<std::size_t>(record.prefill_replica);
-    act(from, now, [&](Engine& e) { e.release(request); });
+    // A request is computed again only where an engine fails.
+    act(from, now, [&](Engine& e) { e.release(request, config_.failures.any()); });
     end_draining(from, now);
     act(static_cast<std::size_t>(record.replica), now,
         [&](Engine& e) { e.continue_with(request); });

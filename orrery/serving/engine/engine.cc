@@ -168,7 +168,9 @@ Replica& Engine::holder(std::uint32_t request) {
 
 void Engine::continue_with(std::uint32_t request) { holder(request).continue_with(request); }
 
-void Engine::release(std::uint32_t request) { holder(request).release(request); }
+void Engine::release(std::uint32_t request, bool may_return) {
+  holder(request).release(request, may_return);
+}
 
 bool Engine::abandon(std::uint32_t request) {
   return std::any_of(ranks_.begin(), ranks_.end(),

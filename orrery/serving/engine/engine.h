@@ -70,7 +70,7 @@ class Engine {
   // Disaggregated prefill, as in Replica.
   void expect(std::uint32_t request, SimTime first_token);
   void continue_with(std::uint32_t request);
-  void release(std::uint32_t request);
+  void release(std::uint32_t request, bool may_return);
   bool abandon(std::uint32_t request);
   // Whether the engine has neither requests nor KV caches of requests.
   bool idle() const;

@@ -339,10 +339,10 @@ void Replica::continue_with(std::uint32_t request) {
   held_.erase(at);
 }
 
-void Replica::release(std::uint32_t request) {
+void Replica::release(std::uint32_t request, bool may_return) {
   disturbed_ = true;
   const auto at = find(held_, request);
-  state_.leave(at->slot, true);
+  state_.leave(at->slot, may_return);
   held_.erase(at);
 }
 

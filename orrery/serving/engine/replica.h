@@ -171,8 +171,9 @@ class Replica {
   void take_blocks(SimTime now);
   // The KV cache of an expected request has arrived.
   void continue_with(std::uint32_t request);
-  // The KV cache of a prefilled request was fetched.
-  void release(std::uint32_t request);
+  // The KV cache of a prefilled request was fetched. `may_return`: the request may be sent to this
+  // replica once more, because an engine that decodes can fail; its blocks can then be found again.
+  void release(std::uint32_t request, bool may_return);
   // Whether the request waits here for one of these two calls.
   bool holds(std::uint32_t request) const;
   // Whether some request does.

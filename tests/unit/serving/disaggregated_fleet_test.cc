@@ -77,6 +77,16 @@ TEST(DisaggregatedFailures, WhatNeverCameIsNotCached) {
   EXPECT_EQ(r.records[0].transfer, ms(40));  // the whole prompt
 }
 
+// The prompt is computed at 50 ms and has moved at 90. Its first two blocks are found at 95.
+TEST(DisaggregatedFailures, ADecodeThatBeginsAgainFindsItsPrompt) {
+  SimulationConfig c = failing({ms(1000), ms(95)});
+  c.replica.prefix_caching = true;
+  const SimulationResult r = run(c, {request_at({}, 40, 9)});
+  EXPECT_EQ(r.records[0].retries, 1);
+  EXPECT_EQ(r.records[0].cached, 32);
+  EXPECT_EQ(r.records[0].first_token, ms(95 + 10 + 8));
+}
+
 // Scarce memory on both sides: blocks that a failure left behind would end in a standstill.
 TEST(DisaggregatedFailures, NoFailureLosesARequestOrABlock) {
   std::vector<Request> requests;
