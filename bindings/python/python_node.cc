@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include "orrery/base/error.h"
 #include "orrery/base/node_builder.h"
 
@@ -62,6 +64,15 @@ bool is_whole(const std::string& text) {
   return text == "0" || text[sign] != '0';
 }
 
+// Whether the text is that of a float in decimals, as number_text() writes it.
+bool is_decimal(const std::string& text) {
+  if (text.find('.') == text.npos || text.find_first_not_of("0123456789.-") != text.npos)
+    return false;
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  return *end == '\0' && fmt::format("{}", value) == text;
+}
+
 }  // namespace
 
 Node node_of(py::handle value, const std::string& name) {
@@ -86,6 +97,7 @@ py::object value_of(const Node& node) {
   const std::string& text = node.text();
   if (!node.quoted() && (text == "true" || text == "false")) return py::bool_(text == "true");
   if (is_whole(text)) return py::int_(std::stoll(text));
+  if (!node.quoted() && is_decimal(text)) return py::float_(std::strtod(text.c_str(), nullptr));
   return py::str(text);
 }
 

@@ -47,9 +47,10 @@ std::string nearest_name(std::string_view name, std::span<const std::string> kno
         (letters.starts_with(wanted) || wanted.starts_with(letters))) {
       distance = 0;
     }
-    const bool shorter =
-        distance == best_distance && distance == 0 && candidate.size() < best.size();
-    if (distance < best_distance || shorter) best_distance = distance, best = candidate;
+    // Among several such names the one wins that is nearest with its dashes and dots.
+    const bool nearer = distance == best_distance && distance == 0 &&
+                        edit_distance(name, candidate) < edit_distance(name, best);
+    if (distance < best_distance || nearer) best_distance = distance, best = candidate;
   }
   return best;
 }

@@ -134,7 +134,7 @@ TEST(Accelerator, FilesOfFixedDataflows) {
                  "dataflow: expected os, ws or is, got 'rs'");
   const std::string hardware = s.file("hw.m", "num_pe: 4\n");
   expect_refused("directives --mapping " + folder + "weight-stationary.m --hardware " + hardware,
-                 kBadInput, "hw.m:1: unknown key 'num_pe' (did you mean 'NumPEs'?)");
+                 kBadInput, "hw.m:1: unknown key 'num_pe' (did you mean 'num_pes'?)");
 }
 
 }  // namespace accelerator_test

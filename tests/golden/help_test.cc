@@ -13,6 +13,7 @@ namespace orrery::golden {
 namespace help_test {
 
 using nlohmann::json;
+using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -36,6 +37,8 @@ TEST(Help, EveryVerbOpensWithTwoExamples) {
     const std::size_t examples = help.find("\nExamples:\n  "), usage = help.find("\nUsage:");
     ASSERT_NE(examples, std::string::npos) << verb;
     EXPECT_LT(examples, usage) << verb;
+    for (const std::string& line : lines_of(help))
+      EXPECT_LE(line.size(), 80u) << verb << ": " << line;
     const std::string block = help.substr(examples, usage - examples);
     int count = 0;
     for (const std::string& line : lines_of(block))
@@ -68,6 +71,70 @@ TEST(Help, CompletionOfBashKnowsVerbsFlagsAndValues) {
   EXPECT_EQ(completed("orrery estimate --max-num-s", 2), "--max-num-seqs\n");
   EXPECT_EQ(completed("orrery compare serv", 2), "service\n");
   EXPECT_EQ(completed("orrery plan --objective thr", 3), "throughput\n");
+}
+
+bool has_shell(const std::string& shell) { return run_in("/", "command -v " + shell).code == 0; }
+
+// The program's name in a folder of commands, as shells look it up.
+std::string path_of_program(const Scratch& s) {
+  std::filesystem::create_symlink(ORRERY_PROGRAM, s.path() / "orrery");
+  return "PATH=" + s.path().string() + ":$PATH ";
+}
+
+TEST(Help, FishCompletes) {
+  if (!has_shell("fish")) GTEST_SKIP() << "fish is not installed (apt-get install fish)";
+  const Scratch s;
+  const std::string path = path_of_program(s);
+  const std::string script = s.file("orrery.fish", run_program("completion fish").out);
+  const auto completed = [&](const std::string& line) {
+    const Result r =
+        run_in(s.path(), path + "HOME=" + s.path().string() + " fish --no-config -c 'source " +
+                             script + "; complete -C \"" + line + "\"'");
+    EXPECT_EQ(r.err, "") << line;
+    std::set<std::string> words;  // without their descriptions
+    for (const std::string& candidate : lines_of(r.out))
+      words.insert(candidate.substr(0, candidate.find('\t')));
+    return words;
+  };
+  using Words = std::set<std::string>;
+  EXPECT_EQ(completed("orrery est"), Words{"estimate"});
+  EXPECT_EQ(completed("orrery estimate --mod"), Words{"--model"});
+  EXPECT_EQ(completed("orrery plan --objective thr"), Words{"throughput"});
+  EXPECT_EQ(completed("orrery compare serv"), Words{"service"});
+  EXPECT_EQ(completed("orrery compare service --ru"), Words{"--run"});
+  EXPECT_THAT(completed("orrery estimate --gpu h100-s"), Contains("h100-sxm"));
+}
+
+// A shell with a terminal of its own gets the line and a tabulator, and prints what it made of it.
+TEST(Help, ZshCompletes) {
+  if (!has_shell("zsh")) GTEST_SKIP() << "zsh is not installed (apt-get install zsh)";
+  const Scratch s;
+  const std::string path = path_of_program(s);
+  s.file("_orrery", run_program("completion zsh").out);
+  const std::string asked = s.file("asked.zsh", R"(zmodload zsh/zpty
+zpty shell zsh -f -i
+zpty -w shell 'PS1=; stty -echo columns 200; autoload -Uz compinit; compinit -u -d ./dump
+source ./_orrery; bindkey "^I" complete-word
+show() { print -r -- "<$BUFFER>"; zle kill-whole-line }; zle -N show; bindkey "^X" show
+print REA""DY'
+zpty -r -m shell out '*READY*'
+for line in "$@"; do
+  zpty -w -n shell "$line"$'\t\x18'
+  zpty -r -m shell out '*<*>*'
+  print -r -- "${${out##*<}%%>*}"
+done
+zpty -d shell
+)");
+  const Result r = run_in(s.path(), path + "timeout 30 zsh -f " + asked +
+                                        " 'orrery est' 'orrery estimate --mod'"
+                                        " 'orrery plan --objective thr' 'orrery compare serv'"
+                                        " 'orrery compare service --ru'"
+                                        " 'orrery estimate --gpu h100-sx'");
+  EXPECT_EQ(r.out,
+            "orrery estimate \norrery estimate --model \norrery plan --objective throughput \n"
+            "orrery compare service \norrery compare service --run \n"
+            "orrery estimate --gpu h100-sxm \n")
+      << r.err;
 }
 
 TEST(Help, CompletionsAndManualHaveEveryVerb) {
@@ -112,6 +179,17 @@ TEST(Help, UnknownFlagsNameTheNearest) {
     EXPECT_EQ(r.code, 2) << command;
     EXPECT_THAT(r.err, HasSubstr("did you mean '" + nearest + "'?")) << command;
   }
+}
+
+TEST(Help, MissingAndUnexpectedWordsNameTheHelp) {
+  const Result missing = run_program("compare service");
+  EXPECT_EQ(missing.code, 2);
+  EXPECT_EQ(missing.err,
+            "orrery: RESULT is missing ('orrery compare service --help' shows examples)\n");
+  const Result more = run_program("show h100-sxm h200-sxm");
+  EXPECT_EQ(more.code, 2);
+  EXPECT_EQ(more.err,
+            "orrery: unexpected argument 'h200-sxm' ('orrery show --help' shows examples)\n");
 }
 
 // No line about progress goes where no terminal is.

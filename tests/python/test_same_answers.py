@@ -1,5 +1,6 @@
-"""Command line, file and Python give the same bytes for every scenario of the bundle."""
+"""Command line, file, Python and HTTP give the same bytes for every scenario of the bundle."""
 
+import http.client
 import json
 import os
 import pathlib
@@ -27,6 +28,32 @@ def scenario_files():
 
 def command(*words):
     return subprocess.run([PROGRAM, *words], cwd=ROOT, capture_output=True, text=True)
+
+
+class Server:
+    """`orrery serve` on a free port, for a `with` statement."""
+
+    def __enter__(self):
+        self.process = subprocess.Popen([PROGRAM, "serve", "--port", "0"], cwd=ROOT,
+                                        stdout=subprocess.PIPE, text=True)
+        self.port = int(self.process.stdout.readline().rstrip().rsplit(":", 1)[1].rstrip("/"))
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def run(self, body, form):
+        """Status and body of the reply to a scenario. `form`: json or yaml."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
+        try:
+            connection.request("POST", "/api/v1/run", body.encode(),
+                               {"Content-Type": f"application/{form}"})
+            reply = connection.getresponse()
+            return reply.status, reply.read().decode()
+        finally:
+            connection.close()
 
 
 class SameAnswers(unittest.TestCase):
@@ -65,6 +92,36 @@ class SameAnswers(unittest.TestCase):
                 document = orrery.load(file)
                 document.setdefault("name", pathlib.Path(file).stem)
                 self.assertTrue(orrery.run(document).to_json() == self.answers[file])
+
+    # A scenario goes out as the text of its file, with the name that a file's has by itself. The
+    # files that a scenario of the bundle names are those that it includes: a question that does so
+    # is refused, and the whole goes out as JSON.
+    def test_over_http(self):
+        refused = 0
+        kinds = {orrery.InputError: (400, "input"), orrery.Infeasible: (422, "infeasible"),
+                 orrery.NoData: (422, "no_data")}
+        with Server() as server:
+            for file in [*self.answers, *self.errors]:
+                with self.subTest(file):
+                    text, form = (ROOT / file).read_text(), "yaml"
+                    if "\nname:" not in "\n" + text:
+                        text = f"name: {pathlib.Path(file).stem}\n{text}"
+                    if "\ninclude:" in text:
+                        status, reply = server.run(text, form)
+                        self.assertEqual(status, 400)
+                        self.assertIn("only a file can include another", reply)
+                        refused += 1
+                        document = orrery.load(file)
+                        document.setdefault("name", pathlib.Path(file).stem)
+                        text, form = json.dumps(document), "json"
+                    status, reply = server.run(text, form)
+                    if file in self.answers:
+                        self.assertEqual(status, 200, reply[:1000])
+                        self.assertTrue(reply == self.answers[file])
+                    else:
+                        kind = json.loads(reply)["error"]["kind"]
+                        self.assertEqual((status, kind), kinds[type(self.errors[file])])
+        self.assertGreater(refused, 10)
 
     def test_errors_have_the_message_of_the_command_line(self):
         kinds = {orrery.InputError: "", orrery.Infeasible: "infeasible: ",

@@ -62,6 +62,16 @@ std::vector<std::string> verbs_of(const CLI::App& program) {
   return names;
 }
 
+// Where the verb that was asked shows its examples.
+std::string see_help(const CLI::App& program) {
+  std::string words = "orrery";
+  for (const CLI::App* app = &program; !app->get_subcommands().empty();) {
+    app = app->get_subcommands().front();
+    words += " " + app->get_name();
+  }
+  return fmt::format(" ('{} --help' shows examples)", words);
+}
+
 }  // namespace
 
 std::string wrapped(std::string_view text, std::size_t columns, std::string_view indent) {
@@ -158,17 +168,23 @@ std::string message_of(const CLI::ParseError& error, const CLI::App& program) {
     const bool twice = text.find("At Most") != std::string::npos;
     return text.substr(0, text.find(':')) + (twice ? ": given twice" : ": a value is missing");
   }
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr && rest.empty()) return error.what();
   for (const std::string& word : rest) {
     if (!word.starts_with('-')) continue;
     const std::string name = word.substr(0, word.find('='));
     return fmt::format("unknown flag '{}'{}", name, did_you_mean(name, flags_of(program)));
   }
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    // "RESULT is required"
+    const std::string text = error.what();
+    const std::size_t end = text.find(" is required");
+    if (end != text.npos) return text.substr(0, end) + " is missing" + see_help(program);
+  }
   if (rest.empty()) return error.what();
   const std::string& word = rest.front();
   const bool scenario = word.ends_with(".yaml") || word.ends_with(".yml");
-  return fmt::format("unexpected argument '{}'{}", word,
-                     scenario ? " (a scenario file is answered by 'orrery run')" : "");
+  return fmt::format(
+      "unexpected argument '{}'{}", word,
+      scenario ? " (a scenario file is answered by 'orrery run')" : see_help(program));
 }
 
 }  // namespace orrery::cli

@@ -234,7 +234,8 @@ void add_files(CLI::App& app, AcceleratorOptions& o) {
 
 void add_accelerator(CLI::App& program, Context& context) {
   CLI::App* app = program.add_subcommand(
-      "accelerator", "Cycles, energy and area of tensor operations on a chip of your own design");
+      "accelerator",
+      "Predicts cycles, energy and area of tensor operations on a chip of your own design.");
   app->require_subcommand(1);
   const auto options = std::make_shared<AcceleratorOptions>();
   for (const bool explained : {false, true}) {

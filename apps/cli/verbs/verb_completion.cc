@@ -146,11 +146,13 @@ std::string zsh_text(const std::string& text) {
 
 std::string zsh(const CLI::App& program) {
   std::string verbs, cases;
-  for (const CLI::App* verb : program.get_subcommands({}))
+  std::vector<std::string> above;  // verbs that have verbs below them
+  for (const CLI::App* verb : program.get_subcommands({})) {
     verbs += fmt::format("    '{}:{}'\n", verb->get_name(),
                          replaced(verb->get_description(), "'", "'\\''"));
+    if (!verb->get_subcommands({}).empty()) above.push_back(verb->get_name());
+  }
   for (const VerbFlags& verb : all_verbs(program)) {
-    if (verb.name.find(' ') != std::string::npos) continue;
     std::string flags;
     for (const Flag& flag : verb.flags) {
       for (const std::string& name : flag.names) {
@@ -166,8 +168,8 @@ std::string zsh(const CLI::App& program) {
       }
     }
     const std::string below = words_below(*verb.app);
-    cases += fmt::format("    {}) _arguments{} \\\n        '*:{}:{}' ;;\n", verb.name, flags,
-                         below.empty() ? "file" : "verb",
+    cases += fmt::format("    {}) _arguments{} \\\n        '*:{}:{}' ;;\n",
+                         replaced(verb.name, " ", "\\ "), flags, below.empty() ? "file" : "verb",
                          below.empty() ? "_files" : fmt::format("({})", below));
   }
   return fmt::format(
@@ -178,10 +180,14 @@ std::string zsh(const CLI::App& program) {
       "  if (( CURRENT == 2 )); then _describe verb verbs; return; fi\n"
       "  local verb=$words[2]\n"
       "  shift words; (( CURRENT-- ))\n"
+      "  if [[ $verb == ({}) ]] && (( CURRENT > 2 )); then\n"
+      "    verb=\"$verb $words[2]\"\n"
+      "    shift words; (( CURRENT-- ))\n"
+      "  fi\n"
       "  case $verb in\n{}  esac\n"
       "}}\n"
       "if [ \"$funcstack[1]\" = _orrery ]; then _orrery \"$@\"; else compdef _orrery orrery; fi\n",
-      verbs, cases);
+      verbs, fmt::join(above, "|"), cases);
 }
 
 std::string fish_text(const std::string& text) {
@@ -190,13 +196,19 @@ std::string fish_text(const std::string& text) {
 
 std::string fish(const CLI::App& program) {
   std::string out = "# Completion of orrery for fish, made by `orrery completion fish`.\n";
-  for (const CLI::App* verb : program.get_subcommands({}))
+  for (const CLI::App* verb : program.get_subcommands({})) {
     out += fmt::format("complete -c orrery -n __fish_use_subcommand -f -a {} -d '{}'\n",
                        verb->get_name(), fish_text(verb->get_description()));
+    const std::string seen = "__fish_seen_subcommand_from ", all = words_below(*verb);
+    for (const CLI::App* below : verb->get_subcommands({}))
+      out += fmt::format("complete -c orrery -n '{0}{1}; and not {0}{2}' -f -a {3} -d '{4}'\n",
+                         seen, verb->get_name(), all, below->get_name(),
+                         fish_text(below->get_description()));
+  }
   for (const VerbFlags& verb : all_verbs(program)) {
-    if (verb.name.find(' ') != std::string::npos) continue;
     for (const Flag& flag : verb.flags) {
-      out += fmt::format("complete -c orrery -n '__fish_seen_subcommand_from {}'", verb.name);
+      out += fmt::format("complete -c orrery -n '__fish_seen_subcommand_from {}'",
+                         replaced(verb.name, " ", "; and __fish_seen_subcommand_from "));
       for (const std::string& name : flag.names)
         out += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
       if (!flag.value.empty()) out += " -r";

@@ -16,7 +16,8 @@ void add_serve(CLI::App& program, Context& context) {
       "Examples:\n"
       "  orrery serve\n"
       "  orrery serve --port 0 --max-seconds 600\n"
-      "  curl -H 'content-type: application/json' http://127.0.0.1:8642/api/v1/estimate \\\n"
+      "  curl http://127.0.0.1:8642/api/v1/estimate \\\n"
+      "    -H 'content-type: application/json' \\\n"
       "    -d '{\"model\": \"llama-3-70b\", \"gpu\": \"h100-sxm\", \"tp\": [4, 8]}'\n\n"
       "Only programs of this machine reach it unless --host says otherwise: it has no\n"
       "accounts and no encryption. Questions may not name files.");

@@ -89,7 +89,8 @@ void add_train(CLI::App& program, Context& context) {
       "    --global-batch 64 --recompute selective\n"
       "  orrery train -m llama-2-70b -g a100-80g-sxm --tuning qlora --lora-targets q,v\n"
       "  orrery train -m mixtral-8x7b -g h100-sxm --gpus 32-256*2 --ep 8 --zero 1\n"
-      "  orrery train --recipe llama-3-70b-bridge-h100-fp8 --gpus 128 --global-batch 256");
+      "  orrery train --recipe llama-3-70b-bridge-h100-fp8 --gpus 128 \\\n"
+      "    --global-batch 256");
   app->callback([flags, &context] { answer(*flags, context); });
 }
 
@@ -103,7 +104,8 @@ void add_training_comparison(CLI::App& compare, Context& context) {
   add_catalog_flag(*app, context);
   app->footer(
       "Examples:\n"
-      "  orrery compare training run.log -m llama-3-8b -g h100-sxm --gpus 8 --stack fsdp\n"
+      "  orrery compare training run.log -m llama-3-8b -g h100-sxm --gpus 8 \\\n"
+      "    --stack fsdp\n"
       "  orrery compare training run.log --recipe llama-3-70b-bridge-h100-fp8 -o json");
   app->callback([flags, &context] { answer(*flags, context); });
 }

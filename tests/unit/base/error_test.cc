@@ -15,6 +15,8 @@ TEST(NearestName, TyposCaseAndSeparators) {
   EXPECT_EQ(nearest_name("H100_PCIE", kGpus), "h100-pcie");
   EXPECT_EQ(nearest_name("a100-80g", kGpus), "a100-80g-sxm");
   EXPECT_EQ(nearest_name("h100", kGpus), "h100-sxm");
+  EXPECT_EQ(nearest_name("llama-3-8bb", std::vector<std::string>{"llama3-8b", "llama-3-8b"}),
+            "llama-3-8b");
   EXPECT_EQ(nearest_name("h100", std::vector<std::string>{"h100-pcie", "h100-sxm"}), "h100-sxm");
   EXPECT_EQ(nearest_name("mi300", kGpus), "mi300x");
   EXPECT_EQ(did_you_mean("l40", kGpus), " (did you mean 'l40s'?)");
