@@ -27,6 +27,7 @@ constexpr std::pair<std::string_view, std::string_view> kNotRun[] = {
     {"orrery serve", "serves until it is ended"},
     {"orrery validate", "needs the measured tables, and minutes"},
     {"orrery fit network", "needs the measured tables"},
+    {"orrery fit energy", "needs the measured tables"},
     {"orrery fit kernels", "needs the measured tables or a sweep, and minutes"},
     {"orrery fit engines", "needs the measured tables, and minutes"},
     {"orrery fit services", "needs the measured tables, and an hour"},

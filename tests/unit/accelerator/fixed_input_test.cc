@@ -115,7 +115,7 @@ TEST(DirectiveHardware, BadFilesNameTheLine) {
     return refusal_of([&] { read_directive_hardware(text, "hw.m"); });
   };
   EXPECT_EQ(refused("num_pes: 64\nnum_pe: 3\n"),
-            "hw.m:2: unknown key 'num_pe' (did you mean 'NumPEs'?)");
+            "hw.m:2: unknown key 'num_pe' (did you mean 'num_pes'?)");
   EXPECT_EQ(refused("num_pes: 64\nNumPEs: 3\n"), "hw.m:2: a second value of NumPEs");
   EXPECT_EQ(refused("num_pes: -1\n"),
             "hw.m:1: num_pes: expected a whole number from 1 to 2^31, got '-1'");
