@@ -343,9 +343,7 @@ void Fields::read_values(const Node& map) const {
       if (s == f) value.fail(fmt::format("'{}' was given already under another name", f->name_));
     }
     seen.push_back(f);
-    const auto is_key = [&key](const Field::Switch& s) {
-      return same_key(s.name, key);
-    };
+    const auto is_key = [&key](const Field::Switch& s) { return same_key(s.name, key); };
     const auto by_switch = std::find_if(f->switches_.begin(), f->switches_.end(), is_key);
     if (by_switch == f->switches_.end()) {
       f->read(value);
