@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 out=$(realpath "$1")
 root=$out/bare
 mirror=${MIRROR-$(awk '$1 == "deb" { for (i = 2; i <= NF; ++i) if ($i ~ /^http/) { print $i; exit } }
-                       $1 == "URIs:" { print $2; exit }' /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null)}
+                       $1 == "URIs:" { print $2; exit }' /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null || true)}
 [[ -n $mirror ]] || mirror=http://deb.debian.org/debian
 
 rm -rf "$root"
