@@ -90,6 +90,11 @@ EdgeAnswer EnginePredictor::answer(const EdgeGraph& graph, EnginePrecision preci
     a.notes.push_back(fmt::format(
         "no published run of {} on {} was fitted; what they differ by from others is only bounded",
         engine_->name, gpu_.architecture));
+  const bool attends = std::any_of(a.kernels.begin(), a.kernels.end(), [](const auto& k) {
+    return k.kernel.family == EdgeFamily::kAttention;
+  });
+  if (attends)
+    a.notes.push_back(fmt::format("attention: heads of {} columns are assumed", kAssumedHeadWidth));
   if (const std::string unknown = unknown_ops_note(graph); !unknown.empty())
     a.notes.push_back(unknown + "; they are counted by their data alone");
   return a;

@@ -9,7 +9,6 @@ namespace {
 // a time (PTX ISA, warp-level matrix instructions: m16n8k32 of bytes, m16n8k16 of halves, m16n8k8
 // of tf32).
 constexpr Bytes kInstructionBytes(32);
-constexpr std::int64_t kHeadWidth = 64;  // of attention, where the graph does not say
 
 Bytes element(EnginePrecision precision) {
   return precision == EnginePrecision::kInt8   ? Bytes(1)
@@ -108,20 +107,20 @@ class Calls {
   void attention() {
     const std::int64_t rows = k_.in.h * k_.batch, columns = std::max<std::int64_t>(k_.in.w, 1);
     const std::int64_t width = std::max<std::int64_t>(k_.weights / (4 * columns), 1);
-    const std::int64_t heads = std::max<std::int64_t>(width / kHeadWidth, 1);
+    const std::int64_t heads = std::max<std::int64_t>(width / kAssumedHeadWidth, 1);
     product({rows, 3 * width, columns, 1, format(false), true});
     if (engine_.fused_attention && precision_ != EnginePrecision::kFloat) {
       PrefillAttention core;
       core.batch = k_.batch, core.new_tokens = k_.in.h, core.heads = core.kv_heads = int(heads);
-      core.head_dim = core.value_dim = int(kHeadWidth);
+      core.head_dim = core.value_dim = int(kAssumedHeadWidth);
       core.causal = false, core.dtype = core.kv_dtype = Dtype::kFp16;
       calls_.push_back({core, core.byte_count()});
     } else {
       const std::int64_t cores = heads * k_.batch;
-      product({k_.in.h, k_.in.h, kHeadWidth, cores, format(false), false});
+      product({k_.in.h, k_.in.h, kAssumedHeadWidth, cores, format(false), false});
       const Bytes scores = double(cores * k_.in.h * k_.in.h) * element(precision_);
       push_data(Elementwise::Kind::kSoftmax, scores, scores);
-      product({k_.in.h, kHeadWidth, k_.in.h, cores, format(false), false});
+      product({k_.in.h, kAssumedHeadWidth, k_.in.h, cores, format(false), false});
     }
     product({rows, columns, width, 1, format(false), true});
   }

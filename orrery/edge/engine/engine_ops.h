@@ -6,6 +6,7 @@
 // units are multiplied together, as one block with zeros outside the groups.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -13,6 +14,10 @@
 #include "orrery/workload/ops/op.h"
 
 namespace orrery {
+
+// The width of a head of a whole attention block (EdgeFamily::kAttention), which graphs do not say:
+// that of the Transformer (Vaswani et al., "Attention Is All You Need", 2017), BERT and ViT.
+inline constexpr std::int64_t kAssumedHeadWidth = 64;
 
 // An engine that runs networks on a GPU. Its fusion rules are those of the same name (fuse.h).
 struct EngineKind {

@@ -324,7 +324,8 @@ class DividedChanges {
     }
   }
 
-  // As many more as change something, 8 at most.
+  // Adds a line for the first of 1, 2, 4 and 8 more with which the fleets change; for 8 where none
+  // of them changes the fleets.
   template <class Change>
   void more(const std::string& what, Change change) {
     for (const std::int64_t n : {1, 2, 4, 8}) {

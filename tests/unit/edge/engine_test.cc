@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "orrery/base/error.h"
@@ -110,6 +111,20 @@ TEST_F(Engines, WhatIsMissingIsNamed) {
   EXPECT_THROW(EnginePredictor(EngineLaw{}, Catalog(bundle_).gpu("l4"), "tensorart", bundle_),
                InputError);
   EXPECT_THROW(time("resnet50-v1.5", "l4", EnginePrecision::kInt8, 0), InputError);
+}
+
+TEST_F(Engines, AnAssumedWidthOfHeadsIsSaid) {
+  const EnginePredictor predictor(read_engine_law(bundle_), Catalog(bundle_).gpu("l4"), "tensorrt",
+                                  bundle_);
+  const auto notes = [&](const char* network) {
+    return predictor.answer(edge_model(bundle_, network), EnginePrecision::kHalf).notes;
+  };
+  const std::string said = "attention: heads of 64 columns are assumed";
+  const auto count = [&](const std::vector<std::string>& all) {
+    return std::count(all.begin(), all.end(), said);
+  };
+  EXPECT_EQ(count(notes("vision_transformer")), 1);
+  EXPECT_EQ(count(notes("resnet50-v1.5")), 0);
 }
 
 // The paper's figures: 4.1 GMAC of ResNet-50 with the stride in its 3x3 convolutions (torchvision

@@ -17,6 +17,7 @@
 #include "orrery/planner/verify/share_table.h"
 #include "orrery/scenario/document/scenario_keys.h"
 #include "orrery/scenario/document/scenario_sweep.h"
+#include "tests/unit/planner/divided_question.h"
 
 namespace orrery {
 namespace divided_planner_test {
@@ -271,30 +272,10 @@ TEST(ShareTable, SettledAsNeededGivesWhatSettlingEverythingGives) {
 
 // ---- real questions ----
 
-Scenario asked(const std::string& gpu, const std::string& plan, const std::string& rate = "30") {
-  return read_scenario(
-             parse_yaml(fmt::format("model: llama-3-8b\ncost: {{price: 2}}\nload: {{rate: {}, "
-                                    "requests: 150, isl: 512, osl: 64}}\nslo: {{tpot: 30 ms, ttft: "
-                                    "1 s}}\nplan: {{gpu: [{}], pp: [1]{}{}}}",
-                                    rate, gpu,
-                                    plan.find("tp: [") == plan.npos ? ", tp: [1, 2]" : "", plan),
-                        "plan"))
-      .points.front();
-}
-
-Plans planned(const Scenario& question) {
-  Runner runner{Bundle()};
-  return find_plans(runner, question);
-}
-
-const char* const kOther =
-    ", others: {small: {model: llama-2-7b, load: {rate: 9, requests: 150, isl: 300, osl: 50}, slo: "
-    "{tpot: 40 ms}}}";
-
 TEST(DividedPlan, OfOneModelAndOneKindIsTheBestPlan) {
-  const Plans whole = planned(asked("h100-sxm, l40s", ""));
+  const Plans whole = plans_of(divided_question("h100-sxm, l40s", ""));
   // A second model elsewhere leaves the first as it was.
-  const Plans both = planned(asked("h100-sxm, l40s", kOther));
+  const Plans both = plans_of(divided_question("h100-sxm, l40s", kSmallBeside));
   ASSERT_EQ(both.fleets.size(), 2U);
   EXPECT_EQ(both.fleets[0].name(), whole.fleets[0].name());
   EXPECT_EQ(both.answer.points[1].at.at("model"), "llama-2-7b");
@@ -302,11 +283,12 @@ TEST(DividedPlan, OfOneModelAndOneKindIsTheBestPlan) {
 
 TEST(DividedPlan, KeepsTheLimitsTheStockAndTheLoad) {
   // So few H100 that the first model needs other GPUs, too.
-  const Plans whole = planned(asked("h100-sxm", ", objective: gpus, tp: [1]", "90"));
+  const Plans whole = plans_of(divided_question("h100-sxm", ", objective: gpus, tp: [1]", "90"));
   const std::int64_t need = whole.fleets.at(0).gpus();
   ASSERT_GT(need, 1);
   const std::string gpus = fmt::format("\"h100-sxm:{}\", \"l40s:40\"", need - 1);
-  const Plans plans = planned(asked(gpus, std::string(", mixed: true") + kOther, "90"));
+  const Plans plans =
+      plans_of(divided_question(gpus, std::string(", mixed: true") + kSmallBeside, "90"));
   std::int64_t h100 = 0;
   double rate = 0;
   for (std::size_t i = 0; i < plans.fleets.size(); ++i) {
@@ -325,7 +307,7 @@ TEST(DividedPlan, KeepsTheLimitsTheStockAndTheLoad) {
 // Simulating every number of engines first changes nothing.
 TEST(DividedPlan, IsWhatSimulatingEverythingGives) {
   const auto names = [](const std::string& plan) {
-    const Plans plans = planned(asked("\"h100-sxm:1\", \"l40s:5\"", plan, "40"));
+    const Plans plans = plans_of(divided_question("\"h100-sxm:1\", \"l40s:5\"", plan, "40"));
     std::vector<std::string> out;
     for (std::size_t i = 0; i < plans.fleets.size(); ++i)
       out.push_back(fmt::format("{} at {:.6f}", plans.fleets[i].name(), plans.rates[i]));
@@ -335,8 +317,8 @@ TEST(DividedPlan, IsWhatSimulatingEverythingGives) {
 }
 
 TEST(DividedPlan, WritesTheQuestionOfEachFleet) {
-  const Scenario question = asked("h100-sxm", kOther);
-  const Plans plans = planned(question);
+  const Scenario question = divided_question("h100-sxm", kSmallBeside);
+  const Plans plans = plans_of(question);
   int seen = 0;
   for (const auto& [path, text] : plan_files(Bundle(), question, plans)) {
     if (!path.ends_with("scenario.json")) continue;
@@ -352,7 +334,7 @@ TEST(DividedPlan, WritesTheQuestionOfEachFleet) {
 
 std::string refusal(const Scenario& question) {
   try {
-    planned(question);
+    plans_of(question);
   } catch (const Infeasible& e) {
     return e.what();
   } catch (const InputError& e) {
@@ -362,28 +344,32 @@ std::string refusal(const Scenario& question) {
 }
 
 TEST(DividedPlan, RefusesWhatCannotBe) {
-  EXPECT_THAT(refusal(asked("\"h100-sxm:1\"", kOther)), HasSubstr("all of them need more GPUs"));
-  EXPECT_THAT(refusal(asked("\"h100-sxm:1\"", kOther, "900")),
+  EXPECT_THAT(refusal(divided_question("\"h100-sxm:1\"", kSmallBeside)),
+              HasSubstr("all of them need more GPUs"));
+  EXPECT_THAT(refusal(divided_question("\"h100-sxm:1\"", kSmallBeside, "900")),
               HasSubstr("no fleets keep the limits of llama-3-8b"));
-  EXPECT_THAT(refusal(asked("h100-sxm", ", mixed: true, objective: energy")),
+  EXPECT_THAT(refusal(divided_question("h100-sxm", ", mixed: true, objective: energy")),
               HasSubstr("plan.objective other than cost and gpus"));
-  EXPECT_THAT(refusal(asked("h100-sxm", ", mixed: true, modes: [disaggregated]")),
+  EXPECT_THAT(refusal(divided_question("h100-sxm", ", mixed: true, modes: [disaggregated]")),
               HasSubstr("plan.modes"));
-  EXPECT_THROW(asked("h100-sxm", ", others: {small: {model: llama-2-7b, load: {rate: 9}}}"),
-               InputError);  // no limits
   EXPECT_THROW(
-      asked("h100-sxm",
-            ", others: {a: {model: llama-2-7b, load: {rate: 9}, slo: {tpot: 1 s}, gpu: l40s}}"),
+      divided_question("h100-sxm", ", others: {small: {model: llama-2-7b, load: {rate: 9}}}"),
+      InputError);  // no limits
+  EXPECT_THROW(
+      divided_question(
+          "h100-sxm",
+          ", others: {a: {model: llama-2-7b, load: {rate: 9}, slo: {tpot: 1 s}, gpu: l40s}}"),
       InputError);
 }
 
 // An engine that does not run on a GPU of the list is left out, with its reason.
 TEST(Plans, LeaveOutEnginesThatDoNotRunOnAGpu) {
-  const Scenario question = asked("mi300x, h100-sxm", ", engines: [trtllm, vllm]", "6");
-  const Plans plans = planned(question);
+  const Scenario question = divided_question("mi300x, h100-sxm", ", engines: [trtllm, vllm]", "6");
+  const Plans plans = plans_of(question);
   EXPECT_THAT(plans.answer.points[0].notes,
               testing::Contains(HasSubstr("2: the engine does not run on GPUs of this vendor")));
-  EXPECT_THAT(refusal(asked("mi300x", ", engines: [trtllm]")), HasSubstr("engines that do:"));
+  EXPECT_THAT(refusal(divided_question("mi300x", ", engines: [trtllm]")),
+              HasSubstr("engines that do:"));
 }
 
 // ---- classes of requests with limits of their own ----
@@ -405,14 +391,14 @@ TEST(Plans, KeepTheLimitsOfEveryClass) {
         "{{ttft: 6 s}}}}}}",
         ms);
   };
-  const Plans loose = planned(with(classes(6000)));
+  const Plans loose = plans_of(with(classes(6000)));
   const Point& before = loose.answer.points[0];
   EXPECT_TRUE(before.meets_slo.value_or(false));
   EXPECT_LE(before.find("ttft_class_long_p99")->value, 6000);
   EXPECT_EQ(before.find("tpot_class_short"), nullptr);
   // A limit that short prompts miss there needs more GPUs, and is kept by them.
   const double limit = 0.8 * before.find("ttft_class_short_p90")->value;
-  const Plans tight = planned(with(classes(limit)));
+  const Plans tight = plans_of(with(classes(limit)));
   EXPECT_GT(tight.fleets[0].gpus(), loose.fleets[0].gpus());
   EXPECT_LE(tight.answer.points[0].find("ttft_class_short_p90")->value, limit);
   EXPECT_THAT(tight.answer.points[0].notes,
