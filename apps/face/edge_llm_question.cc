@@ -57,10 +57,11 @@ std::vector<LlmMeasured> read_measured(const EdgeLlmQuestion& o, std::deque<LlmF
   while (csv.next()) {
     files.push_back(
         file_of(std::string(csv.text(model)), std::string(csv.text(format)), {}, bundle));
-    LlmMeasured m{&files.back(), question_of(o), of("prefill_tok_s", 0), of("decode_tok_s", 0)};
+    LlmMeasured m{&files.back(), question_of(o), TokensPerSecond(of("prefill_tok_s", 0)),
+                  TokensPerSecond(of("decode_tok_s", 0))};
     m.question.prompt = of("prompt", o.prompt), m.question.generate = of("generate", o.generate);
     m.question.depth = of("depth", o.depth);
-    if (m.prefill <= 0 && m.decode <= 0)
+    if (std::max(m.prefill, m.decode) <= TokensPerSecond(0))
       csv.fail(model, "expected a positive prefill_tok_s or decode_tok_s");
     all.push_back(m);
   }
@@ -98,10 +99,10 @@ std::string refusal(const EdgeLlmLine& line, const std::string& instead) {
 
 Json json_of(const EdgeLlmLine& line, bool explain) {
   const LlmAnswer& a = line.answer;
-  const auto rate = [](const auto& e) {
-    return Json{{"value", e.value},
-                {"low90", e.quantile(0.05)},
-                {"high90", e.quantile(0.95)},
+  const auto rate = [](const Estimate<TokensPerSecond>& e) {
+    return Json{{"value", e.value.value()},
+                {"low90", e.quantile(0.05).value()},
+                {"high90", e.quantile(0.95).value()},
                 {"tier", to_text(e.origin)}};
   };
   Json j = {{"model", line.model},
@@ -119,8 +120,8 @@ Json json_of(const EdgeLlmLine& line, bool explain) {
   if (!explain) return j;
   for (std::size_t t = 0; t < kLlmTerms; ++t) {
     const std::string name(to_text(static_cast<LlmTerm>(t)));
-    j["prompt_ms"][name] = a.prompt_terms[t] * 1e3;
-    j["token_ms"][name] = a.token_terms[t] * 1e3;
+    j["prompt_ms"][name] = a.prompt_terms[t] / milliseconds(1);
+    j["token_ms"][name] = a.token_terms[t] / milliseconds(1);
   }
   return j;
 }

@@ -14,9 +14,10 @@ double gib(Bytes b) { return b.value() / gibibytes(1).value(); }
 void print_terms(const LlmAnswer& a) {
   fmt::print("\n{:<12} {:>12} {:>12}\n", "term", "prompt ms", "token ms");
   for (std::size_t t = 0; t < kLlmTerms; ++t) {
-    if (a.prompt_terms[t] > 0 || a.token_terms[t] > 0)
+    if (a.prompt_terms[t] > Seconds(0) || a.token_terms[t] > Seconds(0))
       fmt::print("{:<12} {:>12} {:>12}\n", to_text(static_cast<LlmTerm>(t)),
-                 number(a.prompt_terms[t] * 1e3), number(a.token_terms[t] * 1e3));
+                 number(a.prompt_terms[t] / milliseconds(1)),
+                 number(a.token_terms[t] / milliseconds(1)));
   }
   const LlmFit& f = a.fit;
   fmt::print("memory: weights {:.2f}, cache {:.2f}, buffers {:.2f} of {:.2f} GiB\n\n",
@@ -74,10 +75,10 @@ void print_edge_llms(const std::vector<EdgeLlmLine>& lines, bool explain) {
     const LlmAnswer& a = l.answer;
     const bool fits = a.fit.fits();
     fmt::print("{:<16} {:<7} {:<18} {:>9} {:>9} {:>15} {:>6}\n", cut(l.model, 16), l.format,
-               cut(l.device, 18), fits ? number(a.prefill.value) : "-",
-               fits ? number(a.decode.value) : "no room",
-               fits ? fmt::format("{} to {}", number(a.decode.quantile(0.05)),
-                                  number(a.decode.quantile(0.95)))
+               cut(l.device, 18), fits ? number(a.prefill.value.value()) : "-",
+               fits ? number(a.decode.value.value()) : "no room",
+               fits ? fmt::format("{} to {}", number(a.decode.quantile(0.05).value()),
+                                  number(a.decode.quantile(0.95).value()))
                     : "",
                number(gib(a.fit.needed())));
     if (explain) print_terms(a);
