@@ -168,6 +168,23 @@ bool has_hybrid_ep(std::string_view source, std::string_view model, std::string_
          model.starts_with("kimi") || model.starts_with("nemotron-3-nano");
 }
 
+std::vector<RecomputeModule> stated_modules(std::string_view source, std::string_view model,
+                                            std::string_view gpu, std::string_view dtype,
+                                            std::string_view version) {
+  using enum RecomputeModule;
+  if (source != "megatron-bridge") return {};
+  if (overlaps_experts(source, model, gpu, dtype, version) && !gpu.starts_with("gb200")) return {};
+  if (model.starts_with("gpt-oss")) {
+    if (contains(gpu, "b300") || dtype != "bf16") return {};
+    return {kLayerNorm, kMoeActivation};
+  }
+  if (!model.starts_with("deepseek-v3") && !model.starts_with("kimi")) return {};
+  if (gpu.starts_with("h100")) return {kMlaUpProj, kMlp};
+  if (gpu.starts_with("gb200") && dtype == "fp8") return {kMlp};
+  if (gpu.starts_with("gb300") && dtype == "bf16") return {kMoeActivation};
+  return {kMlaUpProj};
+}
+
 StatedNode stated_node(const Catalog& catalog, const Gpu& gpu, std::string_view interconnect,
                        int gpus_per_node, int gpus) {
   StatedNode out;

@@ -69,6 +69,13 @@ bool overlaps_experts(std::string_view source, std::string_view model, std::stri
 bool has_hybrid_ep(std::string_view source, std::string_view model, std::string_view gpu,
                    std::string_view version);
 
+// The modules that the preset of Megatron Bridge for a model and GPU computes again
+// (recompute_modules of its performance configurations of DeepSeek-V3, Kimi K2 and gpt-oss). The
+// table has no column for them; presets of other models name none.
+std::vector<RecomputeModule> stated_modules(std::string_view source, std::string_view model,
+                                            std::string_view gpu, std::string_view dtype,
+                                            std::string_view version);
+
 struct StatedNode {
   NodeType node;
   bool network_stated = false;  // false: the node's own default

@@ -139,6 +139,11 @@ void set_recompute(TrainingRow& row, const RowCells& get) {
     } else {
       job.recompute = Recompute::kSelective;
     }
+  } else if (const std::vector<RecomputeModule> modules =
+                 stated_modules(row.source, row.model_id, row.gpu, row.dtype, row.version);
+             !modules.empty()) {
+    job.recompute = Recompute::kSelective;
+    job.recompute_modules = modules;
   } else {
     job.recompute = row.stack.recompute;
     row.undeclared.emplace_back("recompute");
