@@ -87,10 +87,10 @@ int run(int argc, char** argv) {
   // One process answers; the others of an MPI job help with plans.
   const bool plans = std::find(arguments.begin(), arguments.end(), "plan") != arguments.end();
   if (orrery::launched_rank() > 0 && !plans) return 0;
-  // A plan draws lines of its own, and fast verbs none.
+  // A plan draws lines of its own, fast verbs none, and a server has no end.
   const auto verb = std::find_if(arguments.begin(), arguments.end(),
                                  [](const std::string& word) { return !word.starts_with('-'); });
-  if (!plans && verb != arguments.end()) context.progress.begin(*verb);
+  if (!plans && verb != arguments.end() && *verb != "serve") context.progress.begin(*verb);
   try {
     std::reverse(arguments.begin(), arguments.end());  // the parser takes the last first
     program.parse(arguments);

@@ -232,6 +232,13 @@ Node Question::document(const Bundle& bundle) const {
   const Kind kind = keys->kind();
   if (keys->verb() == "kernel" && !is_set(document, "hardware.gpu"))
     throw InputError("--gpu missing, as in: " + keys->example());
+  if (keys->verb() == "edge") {
+    for (const char* key : {"network", "device"}) {
+      if (!is_set(document, std::string("edge.") + key))
+        throw InputError(fmt::format("{} missing, as in: {}", *key == 'n' ? "NETWORK" : "--device",
+                                     keys->example()));
+    }
+  }
   if (kind == Kind::kGroup) return document;
   std::string example = keys->example();
   if (kind == Kind::kPlan)

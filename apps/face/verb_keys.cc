@@ -34,6 +34,7 @@ const std::vector<VerbKind>& kinds() {
         {"train", Kind::kTraining, "orrery train" + asked + " --gpus 64 --stack fsdp"},
         {"kernel", Kind::kGroup, "orrery kernel gemm --gpu h100-sxm -m 64"},
         {"network", Kind::kGroup, "orrery network all-reduce --gpu h100-sxm"},
+        {"edge", Kind::kGroup, "orrery edge mobilenet_v2 --device raspberry-pi-5"},
         {"replay", Kind::kGroup, "orrery replay rank0.json.gz"},
         {"run", Kind::kWorkload, "orrery run scenario.yaml"},
         {"compare", Kind::kService, "orrery compare service result.json" + asked}};
@@ -61,9 +62,10 @@ bool is_of_service(std::string_view group) {
   return group == "load" || group == "cluster" || is_prefixed(group);
 }
 
-// Groups that are the questions of `network`, `kernel`, `train` and `replay`.
+// Groups that are the questions of `network`, `kernel`, `train`, `edge` and `replay`.
 bool is_of_other_verb(std::string_view group) {
-  constexpr std::string_view kGroups[] = {"collective", "kernel", "training", "chance", "replay"};
+  constexpr std::string_view kGroups[] = {"collective", "kernel", "training",
+                                          "chance",     "edge",   "replay"};
   return std::find(std::begin(kGroups), std::end(kGroups), group) != std::end(kGroups);
 }
 
@@ -138,6 +140,8 @@ VerbKeys::VerbKeys(const std::string& verb) : verb_(verb) {
     add_group("collective", "kind");
     for (const char* group : {"hardware", "cost", "energy"}) add_group(group);
     add_key("objective", "output");
+  } else if (verb == "edge") {
+    add_group("edge", "network");
   } else if (verb == "replay") {
     add_group("replay", "trace");
     add_group("hardware");
@@ -159,7 +163,8 @@ void VerbKeys::add_key(const std::string& path, const std::string& heading) {
   const Field& f = *fields_.find(path);
   std::vector<std::string> names = names_of(f);
   if (path.starts_with("chance.")) names = {key_name("chance_" + f.name())};
-  const bool lettered = f.name() == "gpu" || f.name() == "model" || f.name().size() == 1;
+  const bool named = f.name() == "gpu" || f.name() == "model" || f.name() == "device";
+  const bool lettered = (named && f.type() != Field::Type::kBool) || f.name().size() == 1;
   add(f, path, names, heading, lettered ? f.name().front() : '\0');
   for (const Field::Switch& s : f.switches()) {
     keys_.push_back({{key_name(s.name)},

@@ -54,8 +54,8 @@ std::string timeline_of(const Answer& answer) {
 }  // namespace
 
 const std::vector<std::string>& api_verbs() {
-  static const std::vector<std::string> verbs = {"estimate", "memory", "simulate", "train",
-                                                 "network",  "kernel", "plan",     "run"};
+  static const std::vector<std::string> verbs = {
+      "estimate", "memory", "simulate", "train", "network", "kernel", "edge", "plan", "run"};
   return verbs;
 }
 

@@ -5,6 +5,9 @@
 
 #include "apps/face/verb_keys.h"
 #include "apps/server/asked.h"
+#include "orrery/edge/device/edge_device.h"
+#include "orrery/edge/graph/edge_models.h"
+#include "orrery/edge/llm/llm_chip.h"
 #include "orrery/hardware/catalog.h"
 #include "orrery/model/catalog/catalog.h"
 #include "orrery/scenario/answer/answer.h"
@@ -195,11 +198,15 @@ Json facts_document(const Bundle& bundle) {
     gpus.push_back(std::move(j));
   }
   for (const std::string& id : catalog.node_type_ids()) nodes.push_back(id);
-  return {{"models", std::move(models)},
-          {"gpus", std::move(gpus)},
-          {"nodes", std::move(nodes)},
-          {"engines", engine_ids(bundle)},
-          {"recipes", training_recipe_ids(bundle)}};
+  Json devices = Json::array(), chips = Json::array();
+  const EdgeDevices at_the_edge(bundle);
+  for (const EdgeDevice& d : at_the_edge.all()) devices.push_back(d.id);
+  const LlmChips of_llms(bundle);
+  for (const LlmChip& c : of_llms.all()) chips.push_back(c.id);
+  return {{"models", std::move(models)},   {"gpus", std::move(gpus)},
+          {"nodes", std::move(nodes)},     {"devices", std::move(devices)},
+          {"chips", std::move(chips)},     {"networks", edge_model_names(bundle)},
+          {"engines", engine_ids(bundle)}, {"recipes", training_recipe_ids(bundle)}};
 }
 
 Json limits_document(const ServeLimits& limits) {

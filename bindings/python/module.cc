@@ -16,7 +16,6 @@
 #include "apps/cli/version.h"
 #include "apps/face/answers.h"
 #include "apps/face/comparison.h"
-#include "apps/face/edge_document.h"
 #include "apps/face/pictures.h"
 #include "apps/face/question.h"
 #include "apps/face/runner_pool.h"
@@ -191,14 +190,6 @@ std::string compare(const std::string& file, const std::string& kind, std::size_
   return face::json_text(face::compare_training(file, answer));
 }
 
-// The answers to the keys of a question about the edge, as JSON.
-std::string edge(const py::dict& keys, bool explain, const std::string& catalog) {
-  const Node document = node_of(keys, "");
-  const py::gil_scoped_release released;
-  return face::json_text(face::answer_edge(document, catalog.empty() ? Bundle() : Bundle(catalog)),
-                         explain);
-}
-
 // Files of a catalog that calibrate kernels on a GPU with measured calls, and what they improve, as
 // JSON.
 std::string calibrate(const std::string& gpu, const std::string& measured,
@@ -276,7 +267,6 @@ PYBIND11_MODULE(_orrery, m) {
   m.def("run", &run);
   m.def("load", &load);
   m.def("compare", &compare);
-  m.def("edge", &edge);
   m.def("calibrate", &calibrate);
   m.def("keys", &keys_of);
   m.def("doc", &doc_of);

@@ -84,14 +84,6 @@ def calibrate(
     out: str | PathLike[str] | None = None,
     catalog: str | PathLike[str] | None = None,
 ) -> Record: ...
-def edge(
-    network: str | Iterable[str],
-    device: str | Iterable[str],
-    *,
-    explain: bool = False,
-    catalog: str | PathLike[str] | None = None,
-    **keys: Any,
-) -> Record: ...
 '''
 
 TYPES = {"bool": "bool | None", "int": "int | str | Iterable[int] | None",
@@ -99,13 +91,14 @@ TYPES = {"bool": "bool | None", "int": "int | str | Iterable[int] | None",
 
 
 def verb_stub(verb):
-    word = orrery._WORDS.get(verb)
+    words = orrery._WORDS.get(verb, [])
     lines = [f"def {verb}("]
-    if word:
-        lines.append(f"    {word}: str | None = None,")
+    for word in words:
+        kind = "str" if len(words) == 1 else "str | Iterable[str]"
+        lines.append(f"    {word}: {kind} | None = None,")
     lines.append("    *,")
     for name, key in orrery._keywords(verb).items():
-        if name != word:
+        if name not in words:
             kind = "Any" if key["list"] else TYPES[key["type"]]
             lines.append(f"    {name}: {kind} = None,  # {key['help']}")
     lines += ["    **keys: Any,", ") -> Answer: ..."]

@@ -194,10 +194,25 @@ TEST(Help, MissingAndUnexpectedWordsNameTheHelp) {
 
 // No line about progress goes where no terminal is.
 TEST(Help, ProgressIsSilentWithoutATerminal) {
-  const Result r = run_program(
-      "simulate -m llama-3-8b -g h100-sxm --rate 8 --requests 20000 --no-intervals -o csv");
-  EXPECT_EQ(r.code, 0);
-  EXPECT_EQ(r.err, "");
+  for (const char* ask :
+       {"simulate -m llama-3-8b -g h100-sxm --rate 8 --requests 20000 --no-intervals -o csv",
+        "edge llama-3-8b,resnet50 --device all -o csv",
+        "run scenarios/edge scenarios/llama-3-70b-8xh100.yaml -o csv"}) {
+    const Result r = run_program(ask);
+    EXPECT_EQ(r.code, 0) << ask;
+    EXPECT_EQ(r.err, "") << ask;
+  }
+}
+
+// On a terminal, work of more than a second has a line, which is gone before the answer.
+TEST(Help, ProgressHasABarOnATerminal) {
+  const auto seen = [](const std::string& ask) {
+    return run_in("/", "timeout 2.5 script -qefc '" ORRERY_PROGRAM " " + ask + "' /dev/null").out;
+  };
+  const std::string simulate = "simulate -m llama-3-8b -g h100-sxm --rate 8 --no-intervals ";
+  EXPECT_THAT(seen(simulate + "--requests 400000"),
+              testing::ContainsRegex("simulate \\[[#-]{20}\\] [0-9]+/400000 requests, [0-9]+ s"));
+  EXPECT_THAT(seen(simulate + "--requests 20"), Not(HasSubstr("simulate [")));
 }
 
 }  // namespace help_test

@@ -86,7 +86,10 @@ plan: {gpu: [h100-sxm], gpu_counts: [8], tp: [2], cp: [1], by: 30 d}
     R"(
 hardware: {gpu: h100-sxm}
 kernel: {op: gemm, m: 8, n: 1024, k: 1024}
-)", "replay: {trace: " ORRERY_SOURCE_DIR "/fuzz/corpus/kineto/data_parallel.json, scale: cpu=2}"};
+)",
+    "edge: {network: mobilenet_v2, device: raspberry-pi-5}",
+    "edge: {network: llama-3-8b, device: rtx-4090}",
+    "replay: {trace: " ORRERY_SOURCE_DIR "/fuzz/corpus/kineto/data_parallel.json, scale: cpu=2}"};
 
 std::string trace_of_one_node() {
   ChakraTrace t;

@@ -45,7 +45,7 @@ gemm = orrery.kernel("gemm", gpu="h100-sxm", m=[1, 1024], n=8192, k=8192)
 ring = orrery.network("all-reduce", gpu="h100-sxm", gpus=8, bytes="1G")
 phone = orrery.edge("mobilenet_v2", "raspberry-pi-5")
 assert gemm[0].time.value < gemm[1].time.value and ring.time.value > 0
-assert phone.answers[0].latency_ms > 0
+assert phone.latency.value > 0
 
 # %% 12: a plan
 plan = orrery.plan(model="llama-3-8b", gpu="h100-sxm,l40s", rate=2, isl=512, osl=64, requests=60,

@@ -211,8 +211,8 @@ class Declarations(unittest.TestCase):
         for verb in orrery._SUMMARIES:
             arguments = functions[verb].args
             names = {a.arg for a in arguments.args + arguments.kwonlyargs}
-            self.assertEqual(names, set(orrery._keywords(verb)) | ({orrery._WORDS[verb]}
-                                                                 if verb in orrery._WORDS else set()))
+            words = set(orrery._WORDS.get(verb, []))
+            self.assertEqual(names, set(orrery._keywords(verb)) | words)
         self.assertLessEqual(set(orrery.__all__) - set(functions) - set(orrery._SUMMARIES),
                              {c.name for c in ast.parse(file.read_text()).body
                               if isinstance(c, ast.ClassDef)})

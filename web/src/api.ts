@@ -29,6 +29,9 @@ export interface Facts {
   models: { id: string; aliases: string[] }[];
   gpus: GpuFacts[];
   nodes: string[];
+  devices: string[];
+  chips: string[];
+  networks: string[];
   engines: string[];
   recipes: string[];
 }

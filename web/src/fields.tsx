@@ -12,9 +12,17 @@ export function choicesOf(key: Key, facts: Facts): Choice[] | null {
   const named = (ids: string[]) => ids.map((id) => ({ id, note: "" }));
   if (key.choices?.length) return named(key.choices.filter((c) => c !== ""));
   const last = key.path.split(".").pop();
-  if (last === "model") return facts.models.map((m) => ({ id: m.id, note: m.aliases[0] ?? "" }));
-  if (last === "gpu")
-    return facts.gpus.map((g) => ({ id: g.id, note: `${g.name}, ${Math.round(g.memory_gb)} GB` }));
+  const models = () => facts.models.map((m) => ({ id: m.id, note: m.aliases[0] ?? "" }));
+  const gpus = () => facts.gpus.map((g) => ({ id: g.id, note: `${g.name}, ${Math.round(g.memory_gb)} GB` }));
+  if (last === "model" || key.path === "edge.draft") return models();
+  if (key.path === "edge.network") return [...facts.networks.map((id) => ({ id, note: "network" })), ...models()];
+  if (key.path === "edge.device") {
+    const seen = new Set(facts.devices);
+    const chips = facts.chips.filter((c) => !seen.has(c) && !facts.gpus.some((g) => g.id === c));
+    const noted = (ids: string[], note: string) => ids.map((id) => ({ id, note }));
+    return [...noted(["all"], "every device"), ...noted(facts.devices, "networks"), ...noted(chips, "LLMs"), ...gpus()];
+  }
+  if (last === "gpu") return gpus();
   if (last === "node") return named(facts.nodes);
   if (key.path === "engine.profile" || last === "engines") return named(facts.engines);
   return null;

@@ -28,7 +28,7 @@ export function saying(error: ApiError): string {
 
 export function Form({ question, keys, facts, error, set }: Props) {
   const [search, setSearch] = useState("");
-  const first = usualOf(question);
+  const first = usualOf(question, facts);
   const byName = useMemo(() => new Map(keys.map((k) => [k.name, k])), [keys]);
   const given = Object.keys(question.values).filter((k) => question.values[k] && !first.includes(k));
   const shown = [...first, ...given].map((n) => byName.get(n)).filter((k): k is Key => !!k);

@@ -56,6 +56,7 @@ const head: Record<string, string[]> = {
   plan: ["cost_per_hour", "time_to_train", "ttft_p99", "tpot_p99", "output_throughput", "cost", "gpu_hours", "headroom", "chance"],
   network: ["time", "algbw", "busbw"],
   kernel: ["time", "rate", "bandwidth", "efficiency"],
+  edge: ["latency", "throughput", "macs", "output_throughput", "prefill_throughput", "tpot", "ttft", "memory", "max_context"],
 };
 /** The metrics that an answer is first asked for. */
 export const headline = (verb: string, p: Point) => (head[verb] ?? []).filter((n) => p.metrics[n]).slice(0, 6);

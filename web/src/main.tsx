@@ -7,7 +7,7 @@ import { Events } from "./events";
 import { Gpus } from "./gpus";
 import { Form, isAbout, saying } from "./form";
 import { number, placeText, telling, varied } from "./format";
-import { fromAddress, isRun, planned, start, titles, toAddress, toCommand, toPython, toYaml, turned, usualOf, verbs, waits, type Question } from "./question";
+import { edgeOf, fromAddress, isLlm, isRun, planned, start, titles, toAddress, toCommand, toPython, toYaml, turned, usualOf, verbs, waits, type Question } from "./question";
 import { Figures, Front, Kernels, Load, Memory, Metrics, Notes, Plans, Roofline, Sweep } from "./views";
 import "./style.css";
 
@@ -134,7 +134,7 @@ function AnswerView({ asked, facts, other }: AnswerProps) {
       <Kernels point={point} />
       <Roofline point={point} points={points} facts={facts} />
       <section class="card">
-        <details open={["memory", "network", "kernel"].includes(verb) || !!other}>
+        <details open={["memory", "network", "kernel", "edge"].includes(verb) || !!other}>
           <summary>
             <h2>All figures</h2>
           </summary>
@@ -181,10 +181,12 @@ function Page({ keys, facts }: { keys: Keys; facts: Facts }) {
   const actions = now === 0 ? actionsA : actionsB;
   const { error } = asked;
   const formKeys = keys[question.verb];
-  const placed = formKeys.some((k) => isAbout(error, k) && (usualOf(question).includes(k.name) || question.values[k.name]));
+  const placed = formKeys.some((k) => isAbout(error, k) && (usualOf(question, facts).includes(k.name) || question.values[k.name]));
+  const edge = question.verb === "edge";
   const allGpus = () => {
+    if (edge) return change({ ...question, values: { ...question.values, device: "all" } });
     const data = facts.gpus.filter((g) => g.memory_gb >= 60 && g.bandwidth_gb_s > 1000).map((g) => g.id);
-    change({ ...question, values: { ...question.values, gpu: data.slice(0, 24).join(",") } });
+    return change({ ...question, values: { ...question.values, gpu: data.slice(0, 24).join(",") } });
   };
   const pointA = a.answer?.points[0];
   return (
@@ -237,6 +239,15 @@ function Page({ keys, facts }: { keys: Keys; facts: Facts }) {
               ))}
             </div>
           )}
+          {edge && (
+            <div class="choice compare" role="group" aria-label="what runs">
+              {["A network", "An LLM"].map((name, i) => (
+                <button type="button" key={name} aria-pressed={isLlm(question, facts) === (i === 1)} onClick={() => change(edgeOf(i === 1))}>
+                  {name}
+                </button>
+              ))}
+            </div>
+          )}
           <Form
             key={question.verb + now + isRun(question)}
             question={question}
@@ -250,8 +261,8 @@ function Page({ keys, facts }: { keys: Keys; facts: Facts }) {
               {waits(question.verb) ? "Run" : "Ask again"}
             </button>
             {formKeys.some((k) => k.name === "gpu") && question.verb !== "plan" && (
-              <button type="button" onClick={allGpus} title="ask for every data-centre GPU of the catalog with at least 60 GB">
-                Compare GPUs
+              <button type="button" onClick={allGpus} title={edge ? "ask for every device" : "ask for every data-centre GPU of the catalog with at least 60 GB"}>
+                {edge ? "All devices" : "Compare GPUs"}
               </button>
             )}
           </div>

@@ -1,13 +1,13 @@
 // A question as the page holds it: a verb and the text of each key that was given. The whole of it
 // is in the address, and is written as a command, as YAML and as Python.
-import type { Key, Keys } from "./api";
+import type { Facts, Key, Keys } from "./api";
 
 export interface Question {
   verb: string;
   values: Record<string, string>;
 }
 
-export const verbs = ["estimate", "simulate", "memory", "train", "plan", "network", "kernel"];
+export const verbs = ["estimate", "simulate", "memory", "train", "plan", "network", "kernel", "edge"];
 export const titles: Record<string, string> = {
   estimate: "Estimate",
   simulate: "Simulate",
@@ -16,6 +16,7 @@ export const titles: Record<string, string> = {
   plan: "Plan",
   network: "Network",
   kernel: "Kernel",
+  edge: "Edge",
 };
 /** Verbs whose answers may take long wait for a press of Run; the others follow each key stroke. */
 export const waits = (verb: string) => verb === "simulate" || verb === "plan";
@@ -23,8 +24,15 @@ export const waits = (verb: string) => verb === "simulate" || verb === "plan";
 /** Whether a plan is of a training run, and not of a service. */
 export const isRun = (q: Question) => q.verb === "plan" && q.values.train === "true";
 
+/** Whether a question about the edge is about an LLM, as far as its name is written. */
+export function isLlm(q: Question, facts: Facts): boolean {
+  const name = (q.values.network ?? "").split(",")[0].trim();
+  if (q.verb !== "edge" || !name || facts.networks.some((n) => n.startsWith(name))) return false;
+  return facts.models.some((m) => m.id.startsWith(name) || m.aliases.some((a) => a.startsWith(name)));
+}
+
 /** The keys that a form shows first. */
-export const usualOf = (q: Question) => usual[isRun(q) ? "run" : q.verb] ?? [];
+export const usualOf = (q: Question, facts: Facts) => usual[isRun(q) ? "run" : isLlm(q, facts) ? "llm" : q.verb] ?? [];
 const usual: Record<string, string[]> = {
   estimate: ["model", "gpu", "tp", "pp", "isl", "osl", "batch", "quantization", "kv-cache-dtype", "engine"],
   memory: ["model", "gpu", "tp", "pp", "isl", "osl", "batch", "max-model-len", "quantization", "kv-cache-dtype"],
@@ -34,6 +42,8 @@ const usual: Record<string, string[]> = {
   run: ["model", "gpu", "tokens", "by", "gpu-counts", "global-batch", "seq", "stack", "formats", "objective", "budget", "confidence"],
   network: ["kind", "bytes", "gpus", "gpu", "node", "algorithm"],
   kernel: ["op", "gpu", "m", "n", "k", "format", "context", "heads", "kv-heads"],
+  edge: ["network", "device", "gpu", "threads", "precision", "runtime", "batch"],
+  llm: ["network", "device", "format", "prompt", "generate", "depth", "devices", "memory", "backend", "draft"],
 };
 
 export const examples: Record<string, Record<string, string>> = {
@@ -64,6 +74,8 @@ export const examples: Record<string, Record<string, string>> = {
   },
   network: { kind: "all-reduce", bytes: "1K-1G*4", gpus: "8,64", gpu: "h100-sxm" },
   kernel: { op: "gemm", gpu: "h100-sxm,a100-80g-sxm", m: "1-4096*2", n: "8192", k: "8192" },
+  edge: { network: "mobilenet_v2,resnet50", device: "raspberry-pi-5,rk3588,jetson-nano", threads: "1,4" },
+  llm: { network: "llama-3.1-8b", device: "m4-max-40,rtx-4090,ryzen-ai-max-395", format: "Q4_K_M,Q8_0", prompt: "1024" },
 };
 
 export const start = (verb: string): Question => ({ verb, values: { ...examples[verb] } });
@@ -83,6 +95,9 @@ export function planned(q: Question, run: boolean): Question {
   for (const name of ["model", "gpu"]) if (q.values[name]) values[name] = q.values[name];
   return { verb: "plan", values };
 }
+
+/** A question about networks at the edge as one about LLMs, or the other way round. */
+export const edgeOf = (llm: boolean): Question => ({ verb: "edge", values: { ...examples[llm ? "llm" : "edge"] } });
 
 const entries = (q: Question) => Object.entries(q.values).filter(([, v]) => v.trim() !== "");
 
@@ -159,7 +174,8 @@ const shellSafe = /^[A-Za-z0-9._/:=,+@%-]+$/;
 const shell = (v: string) => (shellSafe.test(v) ? v : `'${v.replace(/'/g, `'\\''`)}'`);
 /** The command; a key that is a word after the verb has no flag. */
 export function toCommand(q: Question): string {
-  const word = q.verb === "kernel" ? "op" : q.verb === "network" ? "kind" : "";
+  const words: Record<string, string> = { kernel: "op", network: "kind", edge: "network" };
+  const word = words[q.verb] ?? "";
   const parts = ["orrery", q.verb];
   if (word && q.values[word]) parts.push(shell(q.values[word]));
   for (const [k, v] of entries(q)) {

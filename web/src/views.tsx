@@ -83,6 +83,7 @@ export function Memory({ point }: { point: Point }) {
   const memory = point.memory;
   if (!memory) return null;
   const capacity = Number(memory.capacity ?? 0);
+  const of = String(memory.unit ?? "").replace(/^GB per /, "") || "GPU";
   const rows = Object.entries(memory).filter(
     (e): e is [string, number] => typeof e[1] === "number" && e[0] !== "capacity" && e[1] > 0,
   );
@@ -91,7 +92,7 @@ export function Memory({ point }: { point: Point }) {
   const colour = (i: number) => `var(--s${(i % 8) + 1})`;
   return (
     <section class="card">
-      <h2>Memory of a GPU</h2>
+      <h2>Memory of a {of}</h2>
       <div
         class={"stack" + (used > capacity * 1.0001 ? " over" : "")}
         role="img"
@@ -132,7 +133,7 @@ export function Kernels({ point }: { point: Point }) {
   return (
     <section class="card" data-view="kernels">
       <div class="head">
-        <h2>Kernels of a step</h2>
+        <h2>{phase === "inference" ? "Kernels of the network" : "Kernels of a step"}</h2>
         {phases.length > 1 && (
           <div class="choice" role="group" aria-label="phase">
             {phases.map((p) => (
@@ -145,7 +146,7 @@ export function Kernels({ point }: { point: Point }) {
       </div>
       <Timeline kernels={kernels.filter((k) => k.phase === phase)} phase={phase} />
       <ul class="legend bounds">
-        {[...new Set(rows.map((k) => k.bound))].map((b) => (
+        {[...new Set(rows.map((k) => k.bound).filter(Boolean))].map((b) => (
           <li key={b}>
             <b style={{ background: boundColour(b) }} />
             {b} bound
@@ -204,13 +205,13 @@ function Timeline({ kernels, phase }: { kernels: Kernel[]; phase: string }) {
   const whole = kernels.reduce((sum, k) => sum + k.time_us, 0);
   if (!(whole > 0)) return null;
   return (
-    <div class="timeline" role="img" aria-label={`${phase} step of ${duration(whole)}, kernel by kernel`}>
+    <div class="timeline" role="img" aria-label={`${phase === "inference" ? "network" : `${phase} step`} of ${duration(whole)}, kernel by kernel`}>
       <div>
         {kernels.map((k, i) => (
           <span
             key={i}
             style={{ width: `${(100 * k.time_us) / whole}%`, background: boundColour(k.bound) }}
-            title={`${k.name}: ${duration(k.time_us)}, ${k.bound} bound\n${k.sizes}`}
+            title={`${k.name}: ${duration(k.time_us)}${k.bound ? `, ${k.bound} bound` : ""}\n${k.sizes}`}
           >
             {k.time_us / whole > 0.09 ? k.name : ""}
           </span>
@@ -581,7 +582,7 @@ export function Front({ verb, points, picked, pick }: { verb: string; points: Po
     const has = new Set(points.flatMap((p) => Object.keys(p.metrics)));
     const offered = [
       "cost_per_hour", "cost_per_million_output_tokens", "cost", "time_to_train", "ttft", "ttft_p99", "tpot", "tpot_p99",
-      "e2e_p99", "output_throughput", "throughput_per_gpu", "iteration_time", "mfu", "memory", "power", "energy_per_token",
+      "e2e_p99", "prefill_throughput", "output_throughput", "throughput_per_gpu", "iteration_time", "mfu", "memory", "power", "energy_per_token",
       "request_throughput", "headroom",
     ];
     return offered.filter((n) => has.has(n));
@@ -590,7 +591,7 @@ export function Front({ verb, points, picked, pick }: { verb: string; points: Po
   const [yName, setY] = useState("");
   const find = (wanted: string[]) => wanted.find((n) => names.includes(n)) ?? names[0];
   const xs: Record<string, string[]> = { plan: ["time_to_train", "cost_per_hour"], train: ["memory"], simulate: ["tpot_p99"] };
-  const ys: Record<string, string[]> = { plan: ["tpot_p99", "cost"], train: ["throughput_per_gpu", "mfu"] };
+  const ys: Record<string, string[]> = { plan: ["tpot_p99", "cost"], train: ["throughput_per_gpu", "mfu"], edge: ["prefill_throughput"] };
   const x = names.includes(xName) ? xName : find(xs[verb] ?? ["tpot"]);
   const y = names.includes(yName) ? yName : find(ys[verb] ?? ["output_throughput"]);
   const fit = points.map((p, i) => ({ p, i })).filter(({ p }) => p.fits && p.metrics[x] && p.metrics[y]);

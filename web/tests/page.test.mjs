@@ -271,6 +271,49 @@ await test("compares GPUs, the best first", {}, async (page) => {
   await picture(page, "gpus");
 });
 
+await test("asks about networks on devices, and compares all of them", {}, async (page) => {
+  await open(page, kSmall);
+  await page.getByRole("button", { name: "Edge", exact: true }).click();
+  await points(page, 12); // two networks, three devices, one core and four
+  assert.equal(await page.locator("[data-view=kernels] h2").innerText(), "Kernels of the network");
+  await field(page, "network").fill("squeezen");
+  await page.locator("[role=option]", { hasText: "squeezenet_ssd_int8" }).waitFor();
+  await field(page, "network").fill("squeezenet");
+  await page.keyboard.press("Escape");
+  await field(page, "threads").fill("");
+  await points(page, 3);
+  await page.getByRole("button", { name: "All devices" }).click();
+  const rows = page.locator("[data-view=gpus] tbody tr");
+  await page.waitForFunction(() => document.querySelectorAll("[data-view=gpus] tbody tr").length > 50);
+  const ms = (await rows.locator("td:nth-child(2)").allInnerTexts()).map((t) => Number(t.replace(/,/g, "")));
+  assert.deepEqual(ms, [...ms].sort((a, b) => a - b));
+  await page.getByRole("button", { name: "Command" }).click();
+  assert.equal(await page.locator(".copy pre").innerText(), "orrery edge squeezenet --device all");
+  await picture(page, "edge-devices");
+  await field(page, "device").fill("rk358");
+  assert.match(await page.locator('[data-key="device"] .error').innerText(), /did you mean 'rk3588'/);
+});
+
+await test("asks about LLMs on devices", {}, async (page) => {
+  await open(page, "#/edge?network=mobilenet_v2&device=raspberry-pi-5");
+  await page.getByRole("button", { name: "An LLM" }).click();
+  await points(page, 6);
+  assert.equal(await page.getByRole("button", { name: "An LLM" }).getAttribute("aria-pressed"), "true");
+  assert.match(await value(page, "output_throughput"), /tokens\/s/);
+  assert.ok(await page.getByText("Memory of a device").isVisible());
+  await field(page, "network").fill("llama-3-70b");
+  await field(page, "device").fill("rtx-4090");
+  await page.keyboard.press("Escape");
+  const alert = page.locator("main .misfit[role=alert]").first();
+  await alert.waitFor();
+  assert.match(await alert.innerText(), /2 such devices would have the memory/);
+  await field(page, "devices").fill("2");
+  await alert.waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Python" }).click();
+  assert.match(await page.locator(".copy pre").innerText(), /orrery\.edge\(\n {4}network="llama-3-70b",\n {4}device="rtx-4090",/);
+  await picture(page, "edge-llm");
+});
+
 await test("cancels what takes long", {}, async (page) => {
   await page.goto(`${address}/#/simulate?model=llama-3-8b&gpu=h100-sxm&rate=20&requests=3000000`);
   await page.locator(".status.busy span", { hasText: "requests:" }).waitFor({ timeout: 60000 });
@@ -331,6 +374,8 @@ const kPages = {
   memory: "#/memory?model=llama-3-70b&gpu=h100-sxm&tp=4,8",
   network: "#/network?kind=all-reduce&bytes=1K-1G*4&gpus=8,64&gpu=h100-sxm",
   kernel: "#/kernel?op=gemm&gpu=h100-sxm,a100-80g-sxm&m=1-4096*2&n=8192&k=8192",
+  edge: "#/edge?network=mobilenet_v2,resnet50&device=raspberry-pi-5,rk3588,jetson-nano&threads=1,4",
+  llm: "#/edge?network=llama-3.1-8b&device=m4-max-40,rtx-4090&format=Q4_K_M,Q8_0&depth=0,8192",
 };
 for (const scheme of ["light", "dark"]) {
   for (const [name, hash] of Object.entries(kPages)) {

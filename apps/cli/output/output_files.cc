@@ -175,7 +175,7 @@ void add_metrics(std::string& out, const Point& p) {
 void add_memory(std::string& out, const Point& p) {
   if (p.memory.empty()) return;
   constexpr double kBarOfCapacity = 30;  // em
-  out += "<h3>Memory per GPU</h3><table>\n";
+  out += "<h3>Memory per " + p.memory_of + "</h3><table>\n";
   for (const MemoryRow& m : p.memory) {
     const double share = std::min(m.size / p.memory_capacity, 1.0);
     out += fmt::format("<tr><td>{}<td class=\"n\">{:.3f} GB<td>{}</tr>\n", escaped_html(m.name),
@@ -236,8 +236,8 @@ void add_summary(std::string& out, const Answer& a) {
   const std::vector<std::string> names = metric_names({&a, 1});
   out += "<table><tr>";
   for (const auto& [key, value] : a.points[0].at.items()) out += "<th>" + escaped_html(key);
-  const std::vector<std::string> shown = {"ttft",   "tpot", "e2e", "output_throughput",
-                                          "memory", "time"};
+  const std::vector<std::string> shown = {"latency",           "ttft",   "tpot", "e2e",
+                                          "output_throughput", "memory", "time"};
   for (const std::string& n : shown) {
     if (std::find(names.begin(), names.end(), n) == names.end()) continue;
     std::string unit;

@@ -15,6 +15,7 @@ constexpr const char* kMeetsSlo = "slo";
 
 // Metrics in the order of interest. The other formats print all metrics.
 constexpr const char* kShown[] = {"max_rate",
+                                  "latency",
                                   "ttft",
                                   "ttft_p99",
                                   "tpot",
@@ -23,6 +24,7 @@ constexpr const char* kShown[] = {"max_rate",
                                   "slo_attainment",
                                   kMeetsSlo,
                                   "output_throughput",
+                                  "prefill_throughput",
                                   "iteration_time",
                                   "throughput_per_gpu",
                                   "mfu",
@@ -99,7 +101,8 @@ Column metric_column(const Answer& a, const std::string& name) {
     column.cells.push_back(m ? number(m->value) : "-");
     if (m == nullptr) continue;
     column.title = name == "output_throughput"    ? "output " + m->unit
-                   : name == "memory"             ? "GB per GPU"
+                   : name == "prefill_throughput" ? "prefill " + m->unit
+                   : name == "memory"             ? m->unit
                    : name == "throughput_per_gpu" ? m->unit + " per GPU"
                                                   : name + " " + m->unit;
   }

@@ -85,7 +85,7 @@ std::string grouped(double v) {
 
 std::string memory_of(const Point& p, const Style& style) {
   if (p.memory.empty()) return "";
-  std::string out = style.bold("memory per GPU") + "\n";
+  std::string out = style.bold("memory per " + p.memory_of) + "\n";
   Bytes total;
   for (const MemoryRow& m : p.memory) {
     out += fmt::format("  {:<18} {:>10.3f} GB\n", m.name, m.size.value() / 1e9);
@@ -172,10 +172,8 @@ std::string kernels_of(const Point& p, std::string_view phase, const Style& styl
   if (lines.empty()) return "";
   Seconds whole;
   for (const KernelLine& line : lines) whole += line.time;
-  std::string out =
-      style.bold(phase == "iteration" ? fmt::format("iteration, {}", to_text(whole))
-                                      : fmt::format("{} step, {}", phase, to_text(whole))) +
-      "\n";
+  const char* step = phase == "iteration" || phase == "inference" ? "" : " step";
+  std::string out = style.bold(fmt::format("{}{}, {}", phase, step, to_text(whole))) + "\n";
   out += style.dim(fmt::format(fmt::runtime(kLine), "kernel", "calls", "time", "share", "bound",
                                "peak", "tier", "90 %")) +
          "\n";
@@ -212,7 +210,7 @@ std::string table(const Answer& a, bool breakdown, bool colour, std::size_t colu
     if (const std::string log = kv_log_of(p, style); !log.empty()) out += "\n" + log;
     if (breakdown) {
       if (const std::string energy = energy_of(p, style); !energy.empty()) out += "\n" + energy;
-      for (const char* phase : {"prefill", "decode", "iteration"}) {
+      for (const char* phase : {"prefill", "decode", "iteration", "inference"}) {
         const std::string rows = kernels_of(p, phase, style);
         if (!rows.empty()) out += "\n" + rows;
       }

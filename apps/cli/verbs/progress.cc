@@ -23,6 +23,21 @@ std::string progress_text(const std::string& what, std::size_t done, std::size_t
                      std::string(kBar - full, '-'), done, all, time.count());
 }
 
+std::string progress_text(const std::string& what, const WorkMeter& meter,
+                          std::chrono::seconds time) {
+  const auto text = [&](const WorkMeter::Part& part, const char* unit) {
+    constexpr std::int64_t kNone = 0;
+    const std::int64_t all = std::max(kNone, part.all.load());
+    const std::int64_t done = std::clamp(part.done.load(), kNone, all);
+    std::string line =
+        progress_text(what, static_cast<std::size_t>(done), static_cast<std::size_t>(all), time);
+    return line.insert(line.rfind(", "), fmt::format(" {}", unit));
+  };
+  if (meter.points.all > 1) return text(meter.points, "points");
+  if (meter.requests.all > 0) return text(meter.requests, "requests");
+  return progress_text(what, 0, 0, time);
+}
+
 void Progress::begin(const std::string& what) {
   if (drawer_.joinable() || isatty(STDERR_FILENO) == 0) return;
   constexpr std::size_t kKept = std::size_t{1} << 20;
@@ -49,7 +64,9 @@ void Progress::draw() {
   while (!changed_.wait_for(lock, pause, [this] { return ended_; })) {
     pause = kNextLine;
     const auto time = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - began_);
-    fmt::print(stderr, "\r\033[K{}", progress_text(what_, done_, all_, time));
+    fmt::print(
+        stderr, "\r\033[K{}",
+        all_ > 0 ? progress_text(what_, done_, all_, time) : progress_text(what_, meter_, time));
     std::fflush(stderr);
     drawn_ = true;
   }

@@ -9,6 +9,8 @@
 #include <string>
 #include <thread>
 
+#include "orrery/serving/requests/work_meter.h"
+
 namespace orrery::cli {
 
 // Output to standard output is kept back until the line is gone, which it is after the destructor.
@@ -25,12 +27,16 @@ class Progress {
   // The work has this many parts, none of which is done.
   void parts(std::size_t all);
   void next();  // one part more is done
+  // The meter that answering a question is given (RunOptions::meter). Where the work has no parts,
+  // the line shows the points of the sweep, or the simulated requests of a single point.
+  WorkMeter& meter() { return meter_; }
 
  private:
   using Clock = std::chrono::steady_clock;
   void draw();
 
   std::string what_;
+  WorkMeter meter_;
   Clock::time_point began_;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -39,8 +45,11 @@ class Progress {
   std::thread drawer_;
 };
 
-// "validate [##########----------] 6/12, 34 s", or "simulate, 3 s" where `all` is 0.
+// "validate [##########----------] 6/12, 34 s", or "fit, 3 s" where `all` is 0.
 std::string progress_text(const std::string& what, std::size_t done, std::size_t all,
+                          std::chrono::seconds time);
+// The same of what a meter says: "simulate [#####---------------] 262144/1000000 requests, 3 s".
+std::string progress_text(const std::string& what, const WorkMeter& meter,
                           std::chrono::seconds time);
 
 }  // namespace orrery::cli

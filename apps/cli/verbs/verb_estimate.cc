@@ -5,7 +5,6 @@
 #include "apps/cli/flags/help.h"
 #include "apps/cli/flags/scenario_files.h"
 #include "apps/cli/output/output.h"
-#include "apps/cli/verbs/edge_llm.h"
 #include "apps/cli/verbs/verbs.h"
 #include "apps/face/answers.h"
 #include "orrery/scenario/document/scenario_file.h"
@@ -33,6 +32,7 @@ struct EstimateVerb {
 void answer(Context& context, Runner& runner, const std::string& verb,
             const std::vector<ScenarioSweep>& scenarios, const OutputOptions& output) {
   RunOptions options;
+  options.meter = &context.progress.meter();
   options.chakra = !output.chakra.empty();
   options.breakdown = output.breakdown || !output.html.empty() || !output.svg.empty() ||
                       !output.trace.empty() || options.chakra;
@@ -99,16 +99,10 @@ void add_run(CLI::App& program, Context& context) {
     std::vector<ScenarioSweep> scenarios;
     for (const std::string& file : scenario_files(verb->files)) {
       Node document = read_scenario_document(file);
-      if (face::is_edge_document(document)) {
-        print_edge(face::answer_edge(document, context.bundle()),
-                   verb->output.format == Format::kJson);
-        continue;
-      }
       verb->flags.question().lay_over(document);
       scenarios.push_back(
           named(read_scenario(document), std::filesystem::path(file).stem().string()));
     }
-    if (scenarios.empty()) return;
     Runner runner = face::make_runner(context.bundle());
     answer(context, runner, "run", scenarios, verb->output);
   });

@@ -52,10 +52,13 @@ void print_table(const Answer& a) {
   sources.print();
 }
 
-void answer(const KernelFlags& flags, const Bundle& bundle) {
+void answer(const KernelFlags& flags, Context& context) {
+  const Bundle bundle = context.bundle();
+  RunOptions options;
+  options.meter = &context.progress.meter();
   constexpr std::string_view kColumns[] = {"hardware.gpu"};
   const ScenarioSweep asked = flags.question().points(bundle);
-  const Answer a = Runner(bundle).run(asked);
+  const Answer a = Runner(bundle).run(asked, options);
   write_picture(a, flags.roofline, "roofline", "--roofline");
   print(a, asked, flags.output, kColumns, print_table);
 }
@@ -79,7 +82,7 @@ void add_kernel(CLI::App& program, Context& context) {
       "  orrery kernel decode --gpu a100-80g-sxm -m 64 --context 4096 --kv-heads 4\n"
       "  orrery kernel moe --gpu h200-sxm -m 64 --experts 128 --top-k 8 -n 768 -k 2048\n"
       "  orrery kernel mla --gpu b200-sxm --phase prefill --context 4096 --heads 128");
-  app->callback([flags, &context] { answer(*flags, context.bundle()); });
+  app->callback([flags, &context] { answer(*flags, context); });
 }
 
 }  // namespace orrery::cli

@@ -83,9 +83,12 @@ void print_collectives(const Answer& a) {
   notes.print();
 }
 
-void answer(const NetworkFlags& flags, const Bundle& bundle) {
+void answer(const NetworkFlags& flags, Context& context) {
+  const Bundle bundle = context.bundle();
+  RunOptions options;
+  options.meter = &context.progress.meter();
   const ScenarioSweep asked = flags.question().points(bundle);
-  const Answer a = Runner(bundle).run(asked);
+  const Answer a = Runner(bundle).run(asked, options);
   write_picture(a, flags.plot, "sweep", "--plot");
   print(a, asked, flags.output, {}, print_collectives);
 }
@@ -116,7 +119,7 @@ void add_network(CLI::App& program, Context& context) {
       "    --degrade gpu3-rail3.leaf0=0.5\n"
       "  orrery network --topology cluster.yaml --chakra traces/llama\n"
       "  orrery network all-gather --bytes 1M --topology hgx.yml --as astra-sim");
-  app->callback([flags, &context] { answer(*flags, context.bundle()); });
+  app->callback([flags, &context] { answer(*flags, context); });
 }
 
 }  // namespace orrery::cli

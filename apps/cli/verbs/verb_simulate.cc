@@ -85,6 +85,7 @@ void add_simulate(CLI::App& program, Context& context) {
                              format == Format::kVllm || format == Format::kAiperf;
     const bool files_of_steps = !to.steps.empty() || !to.series.empty();
     verb->options.steps = files_of_steps || verb->output.picture == "timeline";
+    verb->options.meter = &context.progress.meter();
     Runner runner(context.bundle());
     const Answer answer = runner.run(verb->flags.question().points(runner.bundle()), verb->options);
     const bool files_asked = !to.requests.empty() || !to.vllm.empty() || !to.aiperf.empty();

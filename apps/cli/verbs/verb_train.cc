@@ -32,6 +32,7 @@ void print_comparison(const face::ComparedJob& job) {
 
 void answer(const TrainFlags& flags, Context& context) {
   RunOptions options;
+  options.meter = &context.progress.meter();
   const bool drawn = !flags.output.html.empty() || !flags.output.svg.empty();
   options.breakdown = flags.output.breakdown || drawn;
   options.chakra = !flags.output.chakra.empty();

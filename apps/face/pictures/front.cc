@@ -16,10 +16,11 @@ bool less_is_better(const std::string& name) {
 
 std::string draw_front(const Answer& a) {
   const std::string x = metric_among(a, {"time_to_train", "cost_per_hour", "tpot"});
-  const std::string y =
-      metric_among(a, x == "time_to_train" ? std::initializer_list<const char*>{"cost", "gpu_hours"}
-                      : a.complete ? std::initializer_list<const char*>{"tpot_p99", "ttft_p99"}
-                                   : std::initializer_list<const char*>{"output_throughput"});
+  const std::string y = metric_among(
+      a, x == "time_to_train" ? std::initializer_list<const char*>{"cost", "gpu_hours"}
+         : a.complete
+             ? std::initializer_list<const char*>{"tpot_p99", "ttft_p99"}
+             : std::initializer_list<const char*>{"prefill_throughput", "output_throughput"});
   if (x.empty() || y.empty() || x == y) return "";
   std::vector<const Point*> fit;
   for (const Point& p : a.points)

@@ -18,9 +18,9 @@ std::string draw_memory(const Answer& a) {
   PlotAxis y{"", false, {}};
   for (const Point* p : points) {
     const std::string label = label_of(*p, keys);
-    y.names.push_back(label.empty() ? "a GPU" : label);
+    y.names.push_back(label.empty() ? "a " + points.front()->memory_of : label);
   }
-  Plot plot("Memory of a GPU", {"GB", false, {}}, y);
+  Plot plot("Memory of a " + points.front()->memory_of, {"GB", false, {}}, y);
   std::vector<std::string> classes;
   for (std::size_t i = 0; i < points.size(); ++i) {
     const double row = static_cast<double>(i);

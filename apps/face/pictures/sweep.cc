@@ -20,8 +20,8 @@ bool wants_log(const std::vector<double>& values) {
 }  // namespace
 
 std::string draw_sweep(const Answer& a) {
-  const std::string name =
-      metric_among(a, {"ttft_p99", "ttft", "iteration_time", "busbw", "rate", "time", "memory"});
+  const std::string name = metric_among(
+      a, {"ttft_p99", "ttft", "latency", "iteration_time", "busbw", "rate", "time", "memory"});
   std::vector<std::string> keys = varied(a);
   // A single size of a collective is a point of its curve.
   if (keys.empty() && name == "busbw")

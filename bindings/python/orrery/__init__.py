@@ -30,6 +30,8 @@ _SUMMARIES = {
     "train": "Predicts an iteration of a training job, and the run that repeats it.",
     "kernel": "Predicts the time of one kernel.",
     "network": "Predicts time and bandwidth of collectives.",
+    "edge": "Predicts the latency of a network, or the rates of an LLM with llama.cpp, on phones, "
+    "boards, laptops and PCs.",
     "replay": "Replays a trace of torch.profiler, unchanged or with changes.",
 }
 # Keys whose names are words of Python end in "_" here: as_="astra-sim".
@@ -48,8 +50,10 @@ def _keys(keys):
     return keys
 
 
-# The key that stands behind the verb on the command line, and may be the first argument here.
-_WORDS = {"kernel": "op", "network": "kind", "replay": "trace"}
+# Keys that may be given here without their names: the first is the word behind the verb on the
+# command line.
+_WORDS = {"kernel": ["op"], "network": ["kind"], "edge": ["network", "device"],
+          "replay": ["trace"]}
 
 
 def _keywords(verb):
@@ -64,10 +68,10 @@ def _keywords(verb):
 def _signature(verb):
     from inspect import Parameter, Signature
 
-    word = _WORDS.get(verb)
-    parameters = [Parameter(word, Parameter.POSITIONAL_OR_KEYWORD, default=None)] if word else []
+    words = _WORDS.get(verb, [])
+    parameters = [Parameter(word, Parameter.POSITIONAL_OR_KEYWORD, default=None) for word in words]
     parameters += [Parameter(name, Parameter.KEYWORD_ONLY, default=None)
-                   for name in _keywords(verb) if name != word]
+                   for name in _keywords(verb) if name not in words]
     return Signature(parameters + [Parameter("keys", Parameter.VAR_KEYWORD)])
 
 
@@ -77,13 +81,12 @@ class _Verb:
     def __init__(self, verb):
         self.__name__ = self.__qualname__ = self._verb = verb
         self.__module__ = "orrery"
-        self._word = _WORDS.get(verb)
+        self._words = _WORDS.get(verb, [])
 
     def __call__(self, *words, **keys):
-        if words:
-            if self._word is None or len(words) > 1:
-                raise TypeError(f"{self._verb}() takes its keys by name")
-            keys[self._word] = words[0]
+        if len(words) > len(self._words):
+            raise TypeError(f"{self._verb}() takes its keys by name")
+        keys.update(zip(self._words, words))
         return Answer(_orrery.ask(self._verb, _keys(keys)))
 
     def __getattr__(self, name):
@@ -106,21 +109,12 @@ plan = _Verb("plan")
 train = _Verb("train")
 kernel = _Verb("kernel")
 network = _Verb("network")
+edge = _Verb("edge")
 replay = _Verb("replay")
 
 
 def run(scenario, **keys):
-    """Answers a scenario: a dict, or the path of a YAML or JSON file. Keys override its own.
-
-    A scenario with the section `edge` is answered as edge() does.
-    """
-    if not isinstance(scenario, dict):
-        document = load(scenario)
-    else:
-        document = scenario
-    if "edge" in document:
-        explain, catalog = keys.pop("explain", False), keys.pop("catalog", None)
-        return _edge({**document, "edge": {**document["edge"], **keys}}, explain, catalog)
+    """Answers a scenario: a dict, or the path of a YAML or JSON file. Keys override its own."""
     return Answer(_orrery.run(scenario, _keys(keys)))
 
 
@@ -174,34 +168,6 @@ def calibrate(gpu, measured, *, framework="", out=None, catalog=None):
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
     return found
-
-
-def _edge(document, explain, catalog):
-    import json
-
-    return Record.of(json.loads(_orrery.edge(document, bool(explain), str(catalog or ""))))
-
-
-def edge(network, device, *, explain=False, catalog=None, **keys):
-    """Predicts the latency of networks, or the rates of LLMs with llama.cpp, on phones, boards,
-    laptops and PCs.
-
-    network: file.onnx, file.param, a bundled network or an LLM of the catalog, or several
-    device: a device of `orrery list devices`, a GPU of the catalog, several, or "all"
-    explain: also each kernel, or each term of an LLM, with its time
-    keys: those of the section `edge` of a scenario (docs/edge.md): gpu, threads, slow_cores,
-        precision, runtime, batch, measured; of LLMs format, backend, prompt, generate, depth, ubatch,
-        devices, memory, file_size, flash_attention, draft, draft_tokens, acceptance. A list in any
-        key is a sweep.
-    """
-    def names(value):
-        several = not isinstance(value, str) and hasattr(value, "__iter__")
-        return [str(v) for v in value] if several else str(value).split(",")
-
-    section = {"network": names(network), "device": names(device)}
-    section.update({k: str(v) if hasattr(v, "__fspath__") else v for k, v in keys.items()
-                    if v is not None})
-    return _edge({"edge": section}, explain, catalog)
 
 
 __all__ = ["estimate", "memory", "simulate", "plan", "train", "kernel", "network", "replay", "run", "load",

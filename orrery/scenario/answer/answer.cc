@@ -140,7 +140,7 @@ Json to_json(const Point& p, bool breakdown) {
     for (const MemoryRow& m : p.memory) memory[m.name] = rounded(m.size.value() / 1e9);
     if (!p.memory.empty()) {
       memory["capacity"] = rounded(p.memory_capacity.value() / 1e9);
-      memory["unit"] = "GB per GPU";
+      memory["unit"] = "GB per " + p.memory_of;
       out["memory"] = std::move(memory);
     }
     if (!p.energy.empty()) out["energy"] = json_of(p.energy, p.energy_of);

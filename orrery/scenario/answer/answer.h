@@ -154,8 +154,9 @@ struct Point {
   std::vector<Metric> metrics;
   std::vector<KernelRow> kernels;
   std::vector<ReplayRow> replay;  // of a recorded trace
-  std::vector<MemoryRow> memory;  // per GPU
-  Bytes memory_capacity;          // per GPU
+  std::vector<MemoryRow> memory;  // of one GPU, or what memory_of names
+  Bytes memory_capacity;
+  std::string memory_of = "GPU";
   std::vector<EnergyRow> energy;  // of energy_of, in energy.scope, by what draws it
   // The same by the kinds of the kernels that draw it (work_of_kinds.h), with the same sum.
   std::vector<EnergyRow> energy_by_kernel;

@@ -9,9 +9,9 @@
 
 #include "orrery/scenario/answer/optimum.h"
 #include "orrery/scenario/document/scenario_form.h"
-#include "orrery/scenario/question/format_field.h"
 #include "orrery/scenario/question/sweep.h"
 #include "orrery/workload/ops/format.h"
+#include "orrery/workload/ops/format_field.h"
 
 namespace orrery {
 namespace {
@@ -207,6 +207,12 @@ void declare_kernel(Fields& f, ScenarioValues& s) {
   f.group("kernel", [&](Fields& g) { declare(g, s.kernel); }, "a single kernel, without a model");
 }
 
+void declare_edge(Fields& f, ScenarioValues& s) {
+  f.group(
+      "edge", [&](Fields& g) { declare(g, s.edge); },
+      "a network or an LLM on a phone, a board, a laptop or a GPU");
+}
+
 void declare_training(Fields& f, ScenarioValues& s) {
   f.group("training", [&](Fields& g) { declare(g, s.training); }, "an iteration of training");
   f.group(
@@ -246,6 +252,7 @@ void declare(Fields& f, ScenarioValues& s) {
   declare(f, s.service, s.scenario.cost);
   declare_collective(f, s);
   declare_kernel(f, s);
+  declare_edge(f, s);
   declare_training(f, s);
   declare_replay(f, s);
   declare_plan(f, s);
@@ -255,7 +262,7 @@ const std::vector<std::string>& keys_of(const Scenario::Asked& asked) {
   static const std::vector<std::string> kAll,
       kCollective = {"name", "question", "objective", "hardware", "collective", "cost", "energy"},
       kKernel = {"name", "question", "objective", "hardware", "kernel", "cost", "energy"},
-      kReplay = {"name", "question", "hardware", "replay"},
+      kEdge = {"name", "question", "edge"}, kReplay = {"name", "question", "hardware", "replay"},
       kTraining = {"name",     "question", "objective", "model", "model_overrides",
                    "hardware", "training", "chance",    "cost",  "energy"},
       kPlan = {"name", "question", "model", "model_overrides", "parallel", "workload", "cost",
@@ -264,6 +271,7 @@ const std::vector<std::string>& keys_of(const Scenario::Asked& asked) {
                   "cost", "training", "chance", "plan"};
   if (std::holds_alternative<CollectiveQuestion>(asked)) return kCollective;
   if (std::holds_alternative<KernelQuestion>(asked)) return kKernel;
+  if (std::holds_alternative<EdgeQuestion>(asked)) return kEdge;
   if (std::holds_alternative<TrainingQuestion>(asked)) return kTraining;
   if (std::holds_alternative<ReplayQuestion>(asked)) return kReplay;
   if (const auto* q = std::get_if<PlanQuestion>(&asked)) return q->training ? kRunPlan : kPlan;
@@ -317,6 +325,7 @@ ScenarioValues::ScenarioValues(const Scenario& s) : scenario(s) {
   if (const auto* q = s.if_asked<CollectiveQuestion>()) collective = *q;
   if (const auto* q = s.if_asked<KernelQuestion>()) kernel = *q;
   if (const auto* q = s.if_asked<ReplayQuestion>()) replay = *q;
+  if (const auto* q = s.if_asked<EdgeQuestion>()) edge = *q;
   if (const auto* q = s.if_asked<PlanQuestion>()) service = q->service, plan = q->choice;
   if (const TrainingQuestion* q = trained(s)) {
     training = *q;
@@ -334,6 +343,7 @@ nlohmann::ordered_json to_json(const Scenario& scenario) {
   if (!loaded) absent.insert(service_groups().begin(), service_groups().end());
   if (!scenario.if_asked<CollectiveQuestion>()) absent.insert("collective");
   if (!scenario.if_asked<KernelQuestion>()) absent.insert("kernel");
+  if (!scenario.if_asked<EdgeQuestion>()) absent.insert("edge");
   if (training == nullptr) absent.insert({"training", "chance"});
   if (!scenario.if_asked<ReplayQuestion>()) absent.insert("replay");
   if (plan == nullptr) absent.insert("plan");

@@ -25,6 +25,7 @@ struct ScenarioValues {
   KernelQuestion kernel;
   TrainingQuestion training;  // its `chance` is not read
   ReplayQuestion replay;
+  EdgeQuestion edge;
   PlanChoice plan;  // the load and the limits of its question are those of `service`
   ChanceQuestion chance = usual_chance();
 };

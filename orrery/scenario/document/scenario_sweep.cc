@@ -100,6 +100,7 @@ class Moot {
 Scenario::Asked asked_by(const Node& document, const ScenarioValues& keys) {
   if (document.find("collective")) return keys.collective;
   if (document.find("kernel")) return keys.kernel;
+  if (document.find("edge")) return keys.edge;
   if (document.find("replay")) return keys.replay;
   if (document.find("training")) {
     TrainingQuestion q = keys.training;
@@ -172,6 +173,11 @@ void check_keys(const Node& document, const ScenarioValues& keys) {
     only(keys.kernel, "a kernel");
     return check_kernel(document, s);
   }
+  if (const Node* edge = document.find("edge")) {
+    only(keys.edge, "an edge");
+    edge->at("network"), edge->at("device");
+    return;
+  }
   if (const Node* replay = document.find("replay")) {
     only(keys.replay, "a replay");
     replay->at("trace");
@@ -206,7 +212,7 @@ class PointReader {
   }
 
   void read(Moot& moot, bool only_point, std::vector<Scenario>& points) {
-    keys_.scenario.needs_experts = fields_.undecided(document_);
+    keys_.scenario.undecided = fields_.undecided(document_);
     std::vector<std::size_t> at(sizes_.size(), 0);
     do {
       for (std::size_t i = 0; i < at.size(); ++i) sizes_[i].size->read(sizes_[i].values[at[i]]);

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "orrery/scenario/question/format_field.h"
 #include "orrery/scenario/question/kernel_ops.h"
 #include "orrery/scenario/question/sparse_blocks.h"
 #include "orrery/scenario/question/sweep.h"
+#include "orrery/workload/ops/format_field.h"
 
 namespace orrery {
 namespace {

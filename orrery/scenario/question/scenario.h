@@ -26,6 +26,10 @@
 //
 //   training: {gpus: 64, tp: 8, pp: 8, micro_batch: 1, global_batch: 64}
 //
+// A network or an LLM at the edge (edge_question.h):
+//
+//   edge: {network: mobilenet_v2, device: [raspberry-pi-5, rk3588]}
+//
 // A recorded trace (replay_question.h):
 //
 //   replay: {trace: rank0.json.gz, scale: [attention=0.5]}
@@ -56,6 +60,7 @@
 #include "orrery/energy/power/clock_power.h"
 #include "orrery/scenario/question/account_choice.h"
 #include "orrery/scenario/question/collective_question.h"
+#include "orrery/scenario/question/edge_question.h"
 #include "orrery/scenario/question/kernel_question.h"
 #include "orrery/scenario/question/plan_question.h"
 #include "orrery/scenario/question/replay_question.h"
@@ -134,9 +139,9 @@ struct ServingSetup {
   bool operator==(const ServingSetup&) const = default;
 };
 
-// One question at one point. A collective and a replay have neither model nor engine, a kernel has
-// a GPU alone, and a training job has its own layout and formats. The other values of their setup
-// are the defaults.
+// One question at one point. Collectives, replays and the edge have neither model nor engine, a
+// kernel has a GPU alone, and a training job has its own layout and formats. The other values of
+// their setup are the defaults.
 struct Scenario : ServingSetup {
   std::string name = "scenario";
   std::string question;  // in a sentence; shown above the answer
@@ -148,7 +153,7 @@ struct Scenario : ServingSetup {
   PlantChoice plant;
 
   using Asked = std::variant<SteadyQuestion, ServiceQuestion, CollectiveQuestion, KernelQuestion,
-                             TrainingQuestion, ReplayQuestion, PlanQuestion>;
+                             TrainingQuestion, ReplayQuestion, PlanQuestion, EdgeQuestion>;
   Asked asked;
 
   template <class Question>
@@ -167,9 +172,10 @@ struct Scenario : ServingSetup {
     return std::get<Question>(asked);
   }
 
-  // Values of the document that have an effect only in models with experts. A model without experts
-  // refuses them.
-  std::vector<Fields::Undecided> needs_experts;
+  // Values of the document whose effect the catalog decides about: those that only models with
+  // experts have, and of a question about the edge those that only networks or only LLMs have.
+  // Where they have none, they are refused.
+  std::vector<Fields::Undecided> undecided;
 };
 
 }  // namespace orrery

@@ -14,6 +14,7 @@
 #include "orrery/scenario/answer/optimum.h"
 #include "orrery/scenario/collective/collective_answer.h"
 #include "orrery/scenario/document/scenario_keys.h"
+#include "orrery/scenario/edge/edge_points.h"
 #include "orrery/scenario/kernel/kernel_answer.h"
 #include "orrery/scenario/replay/replay_answer.h"
 #include "orrery/scenario/service/service_points.h"
@@ -46,13 +47,23 @@ void check_experts(Facts& facts, const ScenarioSweep& sweep) {
   const Fields::Undecided* refused = nullptr;
   const std::string* seen = nullptr;  // the last model that was looked at
   for (const Scenario& s : sweep.points) {
-    if (s.needs_experts.empty()) return;
+    if (s.undecided.empty()) return;
     if (seen != nullptr && *seen == s.model) continue;
     seen = &s.model;
     if (has_experts(facts.architecture(s.model))) return;
-    if (refused == nullptr) refused = &s.needs_experts.front();
+    if (refused == nullptr) refused = &s.undecided.front();
   }
   if (refused != nullptr) refused->refuse();
+}
+
+// Refuses values that only networks or only LLMs have, where no point asks about one.
+void check_kinds_of_edge(Facts& facts, const ScenarioSweep& sweep) {
+  bool networks = false, llms = false;
+  for (const Scenario& s : sweep.points) {
+    const bool llm = facts.own<EdgeTables>().is_llm(s.as<EdgeQuestion>().network);
+    (llm ? llms : networks) = true;
+  }
+  check_edge_needs(sweep.points.front().undecided, networks, llms);
 }
 
 // The configuration after all defaults.
@@ -108,6 +119,10 @@ void answer_point(Facts& facts, const Scenario& s, const RunOptions& options,
     points = answer_collective(facts, *q, s.hardware, accounts, options.bounds);
     return;
   }
+  if (const auto* q = s.if_asked<EdgeQuestion>()) {
+    points = answer_edge(facts, *q, options);
+    return;
+  }
   if (const auto* q = s.if_asked<ReplayQuestion>()) {
     points = {answer_replay(facts, *q, s.hardware, options.steps)};
     return;
@@ -159,7 +174,8 @@ void add_swept(const ScenarioSweep& sweep, std::size_t index, std::vector<Point>
   const PointJson at = swept_values(sweep, index);
   for (Point& p : points) {
     for (const auto& [key, value] : at.items())
-      if (key != "gpu" || !p.at.contains(key)) p.at[key] = value;  // its id, however written
+      if (!(key == "gpu" || key == "device" || key == "network") || !p.at.contains(key))
+        p.at[key] = value;  // those are ids, however written
   }
 }
 
@@ -190,7 +206,11 @@ Answer Runner::plans(const ScenarioSweep& sweep) {
 }
 
 Answer Runner::run(const ScenarioSweep& sweep, const RunOptions& options) {
-  check_experts(facts_, sweep);
+  if (sweep.points.front().if_asked<EdgeQuestion>()) {
+    check_kinds_of_edge(facts_, sweep);
+  } else {
+    check_experts(facts_, sweep);
+  }
   if (sweep.points.front().if_asked<PlanQuestion>()) return plans(sweep);
   Answer answer;
   answer.scenario = sweep.name;

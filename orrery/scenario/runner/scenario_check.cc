@@ -20,6 +20,7 @@ const char* kind_of(const Scenario& s) {
   if (s.if_asked<CollectiveQuestion>()) return "collectives";
   if (s.if_asked<KernelQuestion>()) return "kernels";
   if (s.if_asked<TrainingQuestion>()) return "training";
+  if (s.if_asked<EdgeQuestion>()) return "networks and LLMs at the edge";
   if (s.if_asked<ReplayQuestion>()) return "replays of a trace";
   if (s.if_asked<PlanQuestion>()) return "plans";
   return "steady state";
@@ -129,7 +130,7 @@ ScenarioCheck check_scenario(const ScenarioSweep& sweep, Runner& runner) {
   c.points = static_cast<double>(a.points.size());
   const Scenario& last = checked.points.back();
   if (any_fits(a) || last.if_asked<CollectiveQuestion>() || last.if_asked<KernelQuestion>() ||
-      last.if_asked<ReplayQuestion>())
+      last.if_asked<ReplayQuestion>() || last.if_asked<EdgeQuestion>())
     return c;
   if (const std::string help = remedy(last, runner, options); !help.empty())
     add_once(c.advice, help);

@@ -71,6 +71,14 @@ class Facts {
     return value;
   }
 
+  // Tables that one kind of question has to itself, made from the bundle when it first asks.
+  template <class Tables>
+  Tables& own() {
+    std::shared_ptr<void>& slot = own_[std::type_index(typeid(Tables))];
+    if (slot == nullptr) slot = std::make_shared<Tables>(bundle_);
+    return *static_cast<Tables*>(slot.get());
+  }
+
  private:
   // A GPU is known by its id, as everywhere in the catalog.
   struct EngineKey {
@@ -102,6 +110,7 @@ class Facts {
   std::map<KernelKey, std::optional<PowerModel>> powers_;
   std::optional<StepPowerConstants> step_power_;
   std::map<std::type_index, std::shared_ptr<void>> latest_;  // by the kind of key
+  std::map<std::type_index, std::shared_ptr<void>> own_;     // by the kind of tables
 };
 
 }  // namespace orrery

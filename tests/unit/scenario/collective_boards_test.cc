@@ -1,6 +1,8 @@
-// A lower clock and a power limit of the boards slow a part of a collective: which one?
+// A lower clock and a power limit of the boards slow a part of a collective: which one? The
+// launches of its kernels, as a question states them.
 #include "orrery/scenario/collective/collective_boards.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -11,6 +13,8 @@
 
 namespace orrery {
 namespace collective_boards_test {
+
+using testing::HasSubstr;
 
 constexpr double kSame = 1e-9;
 
@@ -115,6 +119,56 @@ TEST(CollectiveBoards, RefuseKnobsOfNoEffect) {
   EXPECT_THROW(answer_of(", clock: 9 GHz", "kind: all-reduce, gpus: 8, bytes: 1000"), InputError);
   EXPECT_THROW(answer_of(", power_limit: 100 W", "kind: all-reduce, gpus: 8, bytes: 1000"),
                InputError);
+}
+
+Point answer(const std::string& keys) {
+  Runner runner{Bundle()};
+  return runner
+      .run(read_scenario(
+          parse_yaml("hardware: {gpu: h100-sxm}\ncollective: {" + keys + "}\n", "s.yaml")))
+      .points.at(0);
+}
+double us(const Point& p) { return p.find("time")->value; }
+
+std::string error_of(const std::string& keys) {
+  try {
+    answer(keys);
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(CollectiveLaunch, OneThreadForEightGpusLimitsSmallMessages) {
+  const Point usual = answer("bytes: 1 KiB, gpus: 8");
+  const Point one = answer("bytes: 1 KiB, gpus: 8, gpus_per_thread: 8");
+  EXPECT_NEAR(us(one), 32, 1e-9);
+  EXPECT_EQ(one.at["limit"], "launches");
+  EXPECT_NE(usual.at["limit"], "launches");
+  // Bus bandwidth is that of the longer time.
+  EXPECT_NEAR(one.find("busbw")->value * us(one), usual.find("busbw")->value * us(usual), 1e-9);
+  ASSERT_FALSE(one.notes.empty());
+  EXPECT_THAT(one.notes.front(), HasSubstr("one thread launches the kernels of 8 GPUs"));
+
+  EXPECT_EQ(us(answer("bytes: 1 GiB, gpus: 8, gpus_per_thread: 8")),
+            us(answer("bytes: 1 GiB, gpus: 8")));
+}
+
+TEST(CollectiveLaunch, EagerIsTheDefaultAndAGraphIsNoSlower) {
+  const Point eager = answer("bytes: 1 KiB, gpus: 8");
+  EXPECT_EQ(us(answer("bytes: 1 KiB, gpus: 8, launch: eager")), us(eager));
+  const Point graph = answer("bytes: 1 KiB, gpus: 8, launch: graph");
+  EXPECT_LE(us(graph), us(eager));
+  EXPECT_LT(graph.find("time")->low90, eager.find("time")->low90);
+}
+
+TEST(CollectiveLaunch, WrongLaunchesAreRefused) {
+  EXPECT_THAT(error_of("gpus: 16, gpus_per_thread: 16"),
+              HasSubstr("collective.gpus_per_thread: a thread launches for the GPUs of its own "
+                        "node, of which the group has 8; 16 is too many"));
+  EXPECT_THAT(error_of("gpus: 8, launch: graph, gpus_per_thread: 8"), HasSubstr("eager launches"));
+  EXPECT_THAT(error_of("gpus: 8, stack: vllm, launch: graph"), HasSubstr("stack nccl or rccl"));
+  EXPECT_THAT(error_of("gpus: 8, launch: lazy"), HasSubstr("eager, graph"));
 }
 
 }  // namespace collective_boards_test

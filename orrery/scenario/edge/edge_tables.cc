@@ -1,0 +1,108 @@
+#include "orrery/scenario/edge/edge_tables.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "orrery/base/data_folder.h"
+#include "orrery/base/error.h"
+#include "orrery/model/catalog/catalog.h"
+
+namespace orrery {
+namespace {
+
+constexpr std::size_t kMostNetworks = 64, kMostNames = 4096;
+
+// The reference that `find` returns, or its value. Its InputError names the key.
+template <class Find>
+decltype(auto) of_key(const char* key, Find find) {
+  try {
+    return find();
+  } catch (const InputError& e) {
+    throw InputError(fmt::format("edge.{}: {}", key, e.what()));
+  }
+}
+
+}  // namespace
+
+const EdgeDevices& EdgeTables::devices() {
+  if (!devices_) devices_.emplace(bundle_);
+  return *devices_;
+}
+
+const LlmChips& EdgeTables::chips() {
+  if (!chips_) chips_.emplace(bundle_);
+  return *chips_;
+}
+
+const EdgeDevice& EdgeTables::device(const std::string& id) {
+  return of_key("device", [&]() -> const EdgeDevice& { return devices().device(id); });
+}
+
+const LlmChip& EdgeTables::chip(const std::string& id) {
+  return of_key("device", [&]() -> const LlmChip& { return chips().chip(id); });
+}
+
+const LlmLaws& EdgeTables::llm_laws() {
+  if (!llm_laws_) llm_laws_ = read_llm_laws(bundle_);
+  return *llm_laws_;
+}
+
+const EdgeLaw& EdgeTables::law(const std::string& name) {
+  auto it = laws_.find(name);
+  if (it == laws_.end()) it = laws_.emplace(name, read_edge_law(bundle_, name)).first;
+  return it->second;
+}
+
+const EnginePredictor& EdgeTables::engine(const Gpu& gpu, const std::string& engine) {
+  auto& predictor = engines_[{gpu.id, engine}];
+  if (predictor) return *predictor;
+  if (!engine_law_) engine_law_ = read_engine_law(bundle_);
+  predictor = std::make_unique<EnginePredictor>(*engine_law_, gpu, engine, bundle_);
+  return *predictor;
+}
+
+const std::vector<std::string>& EdgeTables::bundled() {
+  if (!bundled_) bundled_ = edge_model_names(bundle_);
+  return *bundled_;
+}
+
+bool EdgeTables::names_file(const std::string& name) {
+  const std::string ending = std::filesystem::path(name).extension().string();
+  return ending == ".onnx" || ending == ".param";
+}
+
+bool EdgeTables::is_llm(const std::string& name) {
+  if (names_file(name)) return false;
+  if (std::ranges::find(bundled(), name) != bundled().end()) return false;
+  if (const auto it = llms_.find(name); it != llms_.end()) return it->second;
+  bool llm = true;
+  try {
+    load_model(name, bundle_);
+  } catch (const InputError&) {
+    llm = false;
+  }
+  if (llms_.size() >= kMostNames) llms_.clear();
+  return llms_[name] = llm;
+}
+
+const EdgeGraph& EdgeTables::network(const std::string& name, std::int64_t batch) {
+  const bool known = std::ranges::find(bundled(), name) != bundled().end();
+  const std::filesystem::path path(name);
+  std::error_code error;
+  const bool file = names_file(name) || (!known && !files_are_sealed() &&
+                                         std::filesystem::is_regular_file(path, error));
+  if (file || (!known && name.find('/') != name.npos)) require_open_files(path);
+  const std::pair<std::string, std::int64_t> key{name, file ? batch : 1};
+  auto it = networks_.find(key);
+  if (it != networks_.end()) return it->second;
+  OnnxOptions options;
+  options.batch = batch;
+  EdgeGraph graph = file ? read_edge_graph(path, options)
+                         : of_key("network", [&] { return edge_model(bundle_, name); });
+  if (networks_.size() >= kMostNetworks) networks_.clear();
+  return networks_.emplace(key, std::move(graph)).first->second;
+}
+
+}  // namespace orrery
