@@ -136,7 +136,8 @@ void declare(Fields& f, PlanChoice& p) {
       .repeats();
   f.add("clocks", p.clocks,
         "highest clocks of a GPU's multiprocessors to choose from, as 1410 MHz; the boost clock is "
-        "always tried, and each clock at each power limit")
+        "always tried, and each clock at each power limit. Of a run both count where a slower "
+        "board can win: with objective energy, and with cost where owned GPUs pay for electricity")
       .repeats();
   f.add("mixed", p.mixed,
         "the engines of a model may be of several kinds, on several types of GPUs, each with a "
@@ -182,9 +183,8 @@ void declare(Fields& f, PlanChoice& p) {
 
 const std::vector<std::string>& plan_keys_of_services() {
   static const std::vector<std::string> keys = {
-      "engines",      "modes",  "dp",     "engine_gpus", "explain", "what_if_gpu",
-      "availability", "repair", "robust", "day",         "startup", "power_limits",
-      "clocks",       "spare",  "mixed",  "others"};
+      "engines", "modes",  "dp",  "engine_gpus", "explain", "what_if_gpu", "availability",
+      "repair",  "robust", "day", "startup",     "spare",   "mixed",       "others"};
   return keys;
 }
 
