@@ -1,4 +1,4 @@
-// What a plan may ask of the boards of its GPUs: the lists plan.power_limits and plan.clocks.
+// The settings of boards that a plan chooses from: its lists plan.power_limits and plan.clocks.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ std::vector<PowerKnobs> board_settings(const PlanChoice& plan, const Gpu& gpu);
 // ", 500 W, 1410 MHz": what a name of a plan says of them; empty: the boards' own.
 std::string to_text(const PowerKnobs& boards);
 
-// What an administrator does before the start, in lines of a shell script that are comments.
+// The commands that set the boards before the start, as comments of a shell script.
 std::string board_commands(const PowerKnobs& boards);
 
 }  // namespace orrery

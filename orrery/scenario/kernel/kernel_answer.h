@@ -1,6 +1,6 @@
 // The answer to a question about single kernels (kernel_question.h): the time of one call, what the
-// data sheet's rates allow, how near the kernel comes to them, the power and the energy of the board
-// while it runs, and the money and the emissions of a call.
+// data sheet's rates allow, how near the kernel comes to them, the power and the energy of the
+// board while it runs, and the money and the emissions of a call.
 #pragma once
 
 #include "orrery/energy/power/power_model.h"

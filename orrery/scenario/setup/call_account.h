@@ -22,7 +22,7 @@
 
 namespace orrery {
 
-// What a question about a call says of money and of the plant.
+// The choices of a question about a call that concern money and the plant.
 struct CallChoice {
   const CostChoice& cost;
   const PlantChoice& plant;

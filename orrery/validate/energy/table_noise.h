@@ -25,9 +25,9 @@ class SameCalls {
 
   // The geometric mean of the other readings of the call on its GPU; 0: it was read once.
   Watts again(const KernelPowerRow& call) const;
-  // What readings of the call on other GPUs say of it on `board`, its own GPU's: the share that
-  // they draw of what their boards have left above the awake power, in the geometric mean of what
-  // follows from each. 0: no other GPU has read it. `boards`: those of the others.
+  // The power of the call on `board`, that of its own GPU, by its readings on other GPUs: each
+  // draws a share of what its board has left above the awake power, and the power is the geometric
+  // mean of what follows from these shares. 0: no other GPU has read it. `boards`: of the others.
   Watts elsewhere(const KernelPowerRow& call, const BoardPowers& boards,
                   const BoardPower& board) const;
 
