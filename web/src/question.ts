@@ -82,10 +82,10 @@ export const start = (verb: string): Question => ({ verb, values: { ...examples[
 
 /** The question with another verb: keys that both have stay. */
 export function turned(q: Question, verb: string, keys: Keys): Question {
-  const has = new Set(keys[verb].map((k) => k.name));
+  const type = (of: string, name: string) => keys[of]?.find((k) => k.name === name)?.type;
   const values = { ...examples[verb] };
   for (const name of ["model", "gpu", "tp", "isl", "osl", "quantization", "engine"])
-    if (has.has(name) && q.values[name]) values[name] = q.values[name];
+    if (q.values[name] && type(verb, name) && type(verb, name) === type(q.verb, name)) values[name] = q.values[name];
   return { verb, values };
 }
 

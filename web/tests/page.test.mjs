@@ -318,7 +318,7 @@ await test("asks about LLMs on devices", {}, async (page) => {
   await points(page, 6);
   assert.equal(await page.getByRole("button", { name: "An LLM" }).getAttribute("aria-pressed"), "true");
   assert.match(await value(page, "output_throughput"), /tokens\/s/);
-  assert.ok(await page.getByText("Memory of a device").isVisible());
+  assert.ok(await page.getByRole("heading", { name: "Memory of a device" }).isVisible());
   await field(page, "network").fill("llama-3-70b");
   await field(page, "device").fill("rtx-4090");
   await page.keyboard.press("Escape");
