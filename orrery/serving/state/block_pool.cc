@@ -87,7 +87,7 @@ void BlockPool::release(std::span<const BlockId> blocks) {
   }
   const auto more = static_cast<std::int64_t>(blocks.size());
   if (tail_ - head_ + more > static_cast<std::int64_t>(queue_.size())) make_room(more);
-  // There is room for all of them, so that one that is kNoBlock is written and its place used again.
+  // There is room for all of them: one that is kNoBlock is written, and the next one over it.
   BlockId* const queue = queue_.data();
   const std::size_t mask = queue_.size() - 1;
   std::int64_t tail = tail_;
