@@ -8,7 +8,7 @@
 #include <set>
 
 #include "orrery/flow/chakra/chakra.h"
-#include "orrery/planner/answer/planner.h"
+#include "orrery/planner/emit/from_command.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {

@@ -154,6 +154,10 @@ void declare(Fields& f, PlanChoice& p) {
       },
       [&p] { return json_of(p.others); },
       "further models that share the GPUs and the money, by names: each has model, load and slo");
+  f.add("from_command", p.from_command,
+        "command that starts an engine today (vllm serve ..., python -m sglang.launch_server ..., "
+        "trtllm-serve ...): the notes of the best plan say what it brings under the load, and what "
+        "the plan changes");
   f.add("exhaustive", p.exhaustive,
         "look at every candidate instead of those that can win; the plans are the same");
   f.add("by", p.by, "longest time to the end of a run, as 60 d; 0 s: no limit");
@@ -183,8 +187,9 @@ void declare(Fields& f, PlanChoice& p) {
 
 const std::vector<std::string>& plan_keys_of_services() {
   static const std::vector<std::string> keys = {
-      "engines", "modes",  "dp",  "engine_gpus", "explain", "what_if_gpu", "availability",
-      "repair",  "robust", "day", "startup",     "spare",   "mixed",       "others"};
+      "engines",     "modes",        "dp",     "engine_gpus", "explain",
+      "what_if_gpu", "availability", "repair", "robust",      "day",
+      "startup",     "spare",        "mixed",  "others",      "from_command"};
   return keys;
 }
 
