@@ -21,6 +21,8 @@ EdgeKernel batched(EdgeKernel kernel, int batch) {
   return kernel;
 }
 
+Bytes beyond(Bytes bytes, Bytes cache) { return std::max(bytes - cache, Bytes(0)); }
+
 const EngineKind* known_engine(const std::string& name) {
   if (const EngineKind* kind = engine_kind(name)) return kind;
   std::vector<std::string> names;
@@ -30,6 +32,16 @@ const EngineKind* known_engine(const std::string& name) {
 }
 
 }  // namespace
+
+Bytes least_moved(const std::vector<EdgeKernel>& kernels, EnginePrecision precision, Bytes cache) {
+  Bytes weights, tensors;
+  for (const EdgeKernel& k : kernels) {
+    if (k.macs == 0) continue;  // tables that are looked up, and tensors that may be views
+    weights += real(k.weights) * element_bytes(precision);
+    tensors += 2 * beyond(real(k.out_elements) * element_bytes(precision), cache);
+  }
+  return beyond(weights, cache) + tensors;
+}
 
 EnginePredictor::EnginePredictor(const EngineLaw& law, const Gpu& gpu, const std::string& engine,
                                  const Bundle& bundle)
@@ -59,9 +71,11 @@ EngineTimes EnginePredictor::times(const EdgeGraph& graph, EnginePrecision preci
   if (batch < 1) throw InputError(fmt::format("batch: expected 1 or more, got {}", batch));
   const bool tf32 = gpu_.supports(Dtype::kTf32);
   EngineTimes t;
+  std::vector<EdgeKernel> batches;
   for (EdgeKernel& k : fuse(graph, fusion_rules(engine_->name))) {
     Seconds time;
-    for (const EngineCall& call : engine_calls(batched(k, batch), *engine_, precision, tf32)) {
+    batches.push_back(batched(k, batch));
+    for (const EngineCall& call : engine_calls(batches.back(), *engine_, precision, tf32)) {
       time += time_of(call);
       const Flops work = flops(call.op);
       if (work > Flops(0)) t.least += work / gpu_.peak(arithmetic(call.op));
@@ -69,6 +83,9 @@ EngineTimes EnginePredictor::times(const EdgeGraph& graph, EnginePrecision preci
     t.sum += time;
     t.kernels.push_back({std::move(k), time});
   }
+  // Where the catalog does not know the size of the cache, it may hold everything.
+  if (gpu_.l2)
+    t.least = std::max(t.least, least_moved(batches, precision, *gpu_.l2) / gpu_.memory.bandwidth);
   return t;
 }
 

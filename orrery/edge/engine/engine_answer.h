@@ -22,11 +22,19 @@ namespace orrery {
 struct EngineTimes {
   std::vector<EdgeAnswer::Kernel> kernels;
   Seconds sum;
-  Seconds least;  // all multiply-adds at the data sheet's rate
+  // No less than all multiply-adds at the data sheet's rate, and no less than the bytes that must
+  // pass through the memory at its bandwidth (least_moved).
+  Seconds least;
 
-  // No factor makes a network faster than its multiply-adds.
+  // No factor makes a network faster than its bound.
   Seconds with(double factor) const { return std::max(sum * factor, least); }
 };
+
+// The bytes that runs of a network one after the other must move between the memory and a cache of
+// `cache` bytes: weights beyond what the cache can keep from run to run, and of every tensor that a
+// product writes what the cache cannot hold until it is read, twice. The bound is a lower one:
+// tensors and weights share the cache, which is counted in full for each of them.
+Bytes least_moved(const std::vector<EdgeKernel>& kernels, EnginePrecision precision, Bytes cache);
 
 // Thread-compatible.
 class EnginePredictor {

@@ -10,12 +10,6 @@ namespace {
 // of tf32).
 constexpr Bytes kInstructionBytes(32);
 
-Bytes element(EnginePrecision precision) {
-  return precision == EnginePrecision::kInt8   ? Bytes(1)
-         : precision == EnginePrecision::kHalf ? Bytes(2)
-                                               : Bytes(4);
-}
-
 class Calls {
  public:
   Calls(const EdgeKernel& kernel, const EngineKind& engine, EnginePrecision precision, bool tf32)
@@ -75,20 +69,20 @@ class Calls {
   }
 
   Bytes data_bytes() const {
-    return double(k_.in_elements + k_.out_elements) * element(precision_);
+    return double(k_.in_elements + k_.out_elements) * element_bytes(precision_);
   }
 
   void convolution() {
     const std::int64_t pixels = std::max<std::int64_t>(k_.out.h * k_.out.w * k_.batch, 1);
     const std::int64_t outputs = std::max<std::int64_t>(k_.out.c, 1);
     const std::int64_t inner = std::max<std::int64_t>(k_.weights / outputs, 1);
-    const Bytes moved = data_bytes() + double(k_.weights) * element(precision_);
+    const Bytes moved = data_bytes() + double(k_.weights) * element_bytes(precision_);
     if (k_.groups <= 1) {
       calls_.push_back({Gemm{pixels, outputs, inner, 1, format(true), true}, moved});
       return;
     }
     const std::int64_t window = k_.kernel.h * k_.kernel.w;
-    const std::int64_t tile = std::int64_t(kInstructionBytes / element(precision_));
+    const std::int64_t tile = std::int64_t(kInstructionBytes / element_bytes(precision_));
     const std::int64_t width = std::max(tile, outputs / k_.groups);
     const std::int64_t blocks = std::max<std::int64_t>(outputs / width, 1);
     calls_.push_back({Gemm{pixels * blocks, width, width * window, 1, format(true), true}, moved});
@@ -118,7 +112,7 @@ class Calls {
     } else {
       const std::int64_t cores = heads * k_.batch;
       product({k_.in.h, k_.in.h, kAssumedHeadWidth, cores, format(false), false});
-      const Bytes scores = double(cores * k_.in.h * k_.in.h) * element(precision_);
+      const Bytes scores = double(cores * k_.in.h * k_.in.h) * element_bytes(precision_);
       push_data(Elementwise::Kind::kSoftmax, scores, scores);
       product({k_.in.h, kAssumedHeadWidth, k_.in.h, cores, format(false), false});
     }
@@ -135,8 +129,8 @@ class Calls {
   }
 
   void data(Elementwise::Kind kind) {
-    push_data(kind, double(k_.in_elements) * element(precision_),
-              double(k_.out_elements) * element(precision_));
+    push_data(kind, double(k_.in_elements) * element_bytes(precision_),
+              double(k_.out_elements) * element_bytes(precision_));
   }
   void push_data(Elementwise::Kind kind, Bytes read, Bytes written) {
     Elementwise e;
@@ -155,6 +149,12 @@ class Calls {
 };
 
 }  // namespace
+
+Bytes element_bytes(EnginePrecision precision) {
+  return precision == EnginePrecision::kInt8   ? Bytes(1)
+         : precision == EnginePrecision::kHalf ? Bytes(2)
+                                               : Bytes(4);
+}
 
 const std::vector<EngineKind>& engine_kinds() {
   static const std::vector<EngineKind> kKinds = {

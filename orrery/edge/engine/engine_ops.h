@@ -35,6 +35,8 @@ const std::vector<EngineKind>& engine_kinds();
 const EngineKind* engine_kind(std::string_view name);
 
 enum class EnginePrecision { kFloat, kHalf, kInt8 };
+// The bytes of an element of a tensor.
+Bytes element_bytes(EnginePrecision precision);
 
 // An op and the bytes that its kernel must move. A convolution reads a pixel once for all windows
 // that it lies in; its product would read it once for each.

@@ -12,12 +12,6 @@ namespace {
 
 constexpr double kNoise = 0.05;  // of a measured rate
 
-double sum(const LlmTimes& terms) {
-  double total = 0;
-  for (const double t : terms) total += t;
-  return total;
-}
-
 LlmSetting setting_of(const LlmFile& file, const LlmChip& chip, const LlmQuestion& q) {
   LlmSetting s;
   s.chip = &chip;
@@ -29,7 +23,7 @@ LlmSetting setting_of(const LlmFile& file, const LlmChip& chip, const LlmQuestio
 }
 
 // The least time of a token: its bytes at the memory's bandwidth.
-double least_token_time(const LlmTimes& times) {
+Seconds least_token_time(const LlmTimes& times) {
   return times[static_cast<std::size_t>(LlmTerm::kWeights)] +
          times[static_cast<std::size_t>(LlmTerm::kCache)];
 }
@@ -54,14 +48,14 @@ LlmTimes LlmPredictor::token_terms(const LlmFile& file, const LlmQuestion& q,
                                    double context) const {
   LlmTimes terms = llm_terms(laws_.decode.costs(setting_of(file, chip_, q)),
                              decode_times(file, chip_, q.devices, context));
-  for (double& t : terms) t *= std::exp(decode_.logarithm);
+  for (Seconds& t : terms) t *= std::exp(decode_.logarithm);
   return terms;
 }
 
 LlmTimes LlmPredictor::prompt_terms(const LlmFile& file, const LlmQuestion& q) const {
   LlmTimes terms = llm_terms(laws_.prefill.costs(setting_of(file, chip_, q)),
                              prefill_times(file, chip_, q.devices, {q.prompt, q.depth, q.ubatch}));
-  for (double& t : terms) t *= std::exp(prefill_.logarithm);
+  for (Seconds& t : terms) t *= std::exp(prefill_.logarithm);
   return terms;
 }
 
@@ -79,12 +73,12 @@ void LlmPredictor::calibrate(const std::vector<LlmMeasured>& measured) {
     int rows = 0;
     for (const LlmMeasured& m : measured) {
       check(m.question);
-      const double rate = prompt ? m.prefill : m.decode;
-      if (rate <= 0) continue;
+      const TokensPerSecond rate = prompt ? m.prefill : m.decode;
+      if (rate <= TokensPerSecond(0)) continue;
       const LlmQuestion& q = m.question;
-      const double predicted = prompt ? sum(prompt_terms(*m.file, q)) / q.prompt
-                                      : sum(token_terms(*m.file, q, q.depth + q.generate / 2));
-      pull += std::log(1 / (rate * predicted)) / (kNoise * kNoise);
+      const Seconds predicted = prompt ? total(prompt_terms(*m.file, q)) / q.prompt
+                                       : total(token_terms(*m.file, q, q.depth + q.generate / 2));
+      pull += -std::log(rate * predicted) / (kNoise * kNoise);
       stiffness += 1 / (kNoise * kNoise);
       if (law.knows(setting_of(*m.file, chip_, q))) before = law.known;
       ++rows;
@@ -113,28 +107,28 @@ LlmAnswer LlmPredictor::answer(const LlmFile& file, const LlmQuestion& q,
   };
   a.prompt_terms = prompt_terms(file, q);
   const double own_prefill = deviation(laws_.prefill, setting, prefill_);
-  const Seconds prompt(sum(a.prompt_terms));
+  const Seconds prompt = total(a.prompt_terms);
   a.prompt_time = {prompt, 0, own_prefill, origin(laws_.prefill), Tails::kHeavy};
-  a.prefill = {q.prompt / prompt.value(), 0, own_prefill, origin(laws_.prefill), Tails::kHeavy};
+  a.prefill = {token_rate(q.prompt, prompt), 0, own_prefill, origin(laws_.prefill), Tails::kHeavy};
 
   const double context = q.depth + q.prompt + q.generate / 2;
   a.token_terms = token_terms(file, q, context);
-  double token =
-      std::max(sum(a.token_terms), least_token_time(decode_times(file, chip_, q.devices, context)));
+  Seconds token = std::max(total(a.token_terms),
+                           least_token_time(decode_times(file, chip_, q.devices, context)));
   if (q.draft_tokens > 0 && draft != nullptr) {
     // The proposals one after the other, then a pass over them and one more.
     LlmQuestion verified = q;
     verified.prompt = q.draft_tokens + 1, verified.depth = context;
-    const double pass = std::max(token, sum(prompt_terms(file, verified)));
-    const double drafted = sum(token_terms(*draft, q, context)) * q.draft_tokens;
+    const Seconds pass = std::max(token, total(prompt_terms(file, verified)));
+    const Seconds drafted = total(token_terms(*draft, q, context)) * q.draft_tokens;
     token = (pass + drafted) / tokens_of_step(q.draft_tokens, q.acceptance);
     a.notes.push_back(
         fmt::format("{} proposed tokens at a time by {}, each accepted with a probability of {:g}",
                     q.draft_tokens, draft->model(), q.acceptance));
   }
-  a.decode = {1 / token, 0, deviation(laws_.decode, setting, decode_), origin(laws_.decode),
-              Tails::kHeavy};
-  if (chip_.power) a.token_energy_limit = *chip_.power * q.devices * Seconds(token);
+  a.decode = {token_rate(1, token), 0, deviation(laws_.decode, setting, decode_),
+              origin(laws_.decode), Tails::kHeavy};
+  if (chip_.power) a.token_energy_limit = *chip_.power * q.devices * token;
   if (!laws_.decode.knows(setting))
     a.notes.push_back(
         fmt::format("{} was not measured with {}: its family's rates", chip_.id, setting.backend));

@@ -28,22 +28,22 @@ struct LlmQuestion {
   double acceptance = 0.7;
 };
 
-// Rates that were measured on the device: tokens a second, 0 where not measured.
+// Rates that were measured on the device, 0 where not measured.
 struct LlmMeasured {
   const LlmFile* file = nullptr;
   LlmQuestion question;
-  double prefill = 0, decode = 0;
+  TokensPerSecond prefill, decode;
 };
 
 struct LlmAnswer {
   LlmFit fit;
   std::optional<double> longest_context;  // that fits
   Estimate<Seconds> prompt_time;          // to the first token
-  Estimate<double> prefill, decode;       // tokens a second
+  Estimate<TokensPerSecond> prefill, decode;
   // The most joules of a token of the answer: at the chip's thermal design power;
   // nothing where the power is unknown.
   std::optional<Joules> token_energy_limit;
-  LlmTimes prompt_terms{}, token_terms{};  // seconds by term, of the prompt and of a token
+  LlmTimes prompt_terms{}, token_terms{};  // of the prompt and of a token
   std::vector<std::string> notes;
 };
 
@@ -65,7 +65,7 @@ class LlmPredictor {
     double logarithm = 0, deviation = 0;
     int rows = 0;
   };
-  // The rates' own law: seconds by term of a token at some context, of a prompt.
+  // The law's times of a token at some context, of a prompt.
   LlmTimes token_terms(const LlmFile& file, const LlmQuestion& q, double context) const;
   LlmTimes prompt_terms(const LlmFile& file, const LlmQuestion& q) const;
   double deviation(const LlmLaw& law, const LlmSetting& setting, const Shift& shift) const;

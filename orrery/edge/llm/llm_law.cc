@@ -149,8 +149,8 @@ std::vector<LlmEffect> llm_effects(LlmPhase phase, LlmTerm term, const LlmSettin
   return effects;
 }
 
-LlmTimes LlmLaw::costs(const LlmSetting& setting) const {
-  LlmTimes costs{};
+LlmCosts LlmLaw::costs(const LlmSetting& setting) const {
+  LlmCosts costs{};
   for (std::size_t t = 0; t < kLlmTerms; ++t) {
     const auto of = llm_effects(phase, static_cast<LlmTerm>(t), setting);
     if (of.empty()) continue;
@@ -171,7 +171,7 @@ bool LlmLaw::knows(const LlmSetting& setting) const {
   return found != effects.end() && found->first.starts_with(begin);
 }
 
-LlmTimes llm_terms(const LlmTimes& costs, const LlmTimes& times) {
+LlmTimes llm_terms(const LlmCosts& costs, const LlmTimes& times) {
   LlmTimes out{};
   for (std::size_t t = 0; t < kLlmTerms; ++t) {
     if (costs[t] > 0)

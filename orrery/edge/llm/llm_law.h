@@ -14,6 +14,7 @@
 // "llama.cpp", the scoreboards'.
 #pragma once
 
+#include <array>
 #include <map>
 #include <span>
 #include <string>
@@ -54,6 +55,9 @@ constexpr bool is_bounded(LlmTerm term) {
   return term == LlmTerm::kWeights || term == LlmTerm::kCache;
 }
 
+// A factor on the time of each term.
+using LlmCosts = std::array<double, kLlmTerms>;
+
 // The value of each effect.
 using LlmEffects = std::map<std::string, double, std::less<>>;
 
@@ -65,13 +69,13 @@ struct LlmLaw {
   double known = 0.1, unknown = 0.2;
 
   // The costs exp(c) of all terms; 0 for terms that the phase lacks.
-  LlmTimes costs(const LlmSetting& setting) const;
+  LlmCosts costs(const LlmSetting& setting) const;
   // Whether the chip was measured with the backend.
   bool knows(const LlmSetting& setting) const;
 };
 
-// Seconds of each term of a token.
-LlmTimes llm_terms(const LlmTimes& costs, const LlmTimes& times);
+// The time of each term.
+LlmTimes llm_terms(const LlmCosts& costs, const LlmTimes& times);
 
 // The two laws, catalog/edge/llm.yaml. InputError: no such file, or it is malformed.
 struct LlmLaws {

@@ -8,14 +8,20 @@ namespace {
 
 constexpr Seconds kEachStart(1e-6);
 
-double& at(LlmTimes& times, LlmTerm term) { return times[static_cast<std::size_t>(term)]; }
+Seconds& at(LlmTimes& times, LlmTerm term) { return times[static_cast<std::size_t>(term)]; }
 
-double hop(const LlmFile& file, int devices, double tokens) {
+Seconds hop(const LlmFile& file, int devices, double tokens) {
   const Seconds each = kHopWait + file.hidden_row() * tokens / kHopLink;
-  return each.value() * (devices - 1);
+  return each * (devices - 1);
 }
 
 }  // namespace
+
+Seconds total(const LlmTimes& times) {
+  Seconds sum;
+  for (const Seconds t : times) sum += t;
+  return sum;
+}
 
 std::string_view to_text(LlmTerm term) {
   constexpr std::array<std::string_view, kLlmTerms> kNames = {
@@ -25,11 +31,11 @@ std::string_view to_text(LlmTerm term) {
 
 LlmTimes decode_times(const LlmFile& file, const LlmChip& chip, int devices, double context) {
   LlmTimes t{};
-  at(t, LlmTerm::kProduct) = ((file.body_flops() + file.head_flops()) / chip.matrix).value();
-  at(t, LlmTerm::kAttention) = (file.attention_flops(context, 1) / chip.matrix).value();
-  at(t, LlmTerm::kWeights) = (file.read(1) / chip.bandwidth).value();
-  at(t, LlmTerm::kCache) = (file.cache_read(context) / chip.bandwidth).value();
-  at(t, LlmTerm::kStart) = file.kernels() * kEachStart.value();
+  at(t, LlmTerm::kProduct) = (file.body_flops() + file.head_flops()) / chip.matrix;
+  at(t, LlmTerm::kAttention) = file.attention_flops(context, 1) / chip.matrix;
+  at(t, LlmTerm::kWeights) = file.read(1) / chip.bandwidth;
+  at(t, LlmTerm::kCache) = file.cache_read(context) / chip.bandwidth;
+  at(t, LlmTerm::kStart) = kEachStart * file.kernels();
   at(t, LlmTerm::kHop) = hop(file, devices, 1);
   return t;
 }
@@ -49,16 +55,15 @@ LlmTimes prefill_times(const LlmFile& file, const LlmChip& chip, int devices,
   if (full > 1) weights += file.read(prompt.ubatch) * ((full - 1) * others);
   if (full > 0 && rest > 0) weights += file.read(rest) * others;
   LlmTimes t{};
-  const double product = (products / chip.matrix).value();
+  const Seconds product = products / chip.matrix;
   at(t, LlmTerm::kProduct) = product * part;
   at(t, LlmTerm::kOverlap) = product * (1 - part);
   at(t, LlmTerm::kAttention) =
-      (file.attention_flops(prompt.depth, prompt.tokens) / chip.matrix).value() * part;
-  at(t, LlmTerm::kWeights) = (weights / chip.bandwidth).value();
-  at(t, LlmTerm::kTiles) =
-      (file.cache_read(prompt.depth + prompt.tokens / 2) / chip.bandwidth).value() *
-      (prompt.tokens / kTile) * part;
-  at(t, LlmTerm::kStart) = file.kernels() * kEachStart.value() * (1 + (passes - 1) * others);
+      file.attention_flops(prompt.depth, prompt.tokens) / chip.matrix * part;
+  at(t, LlmTerm::kWeights) = weights / chip.bandwidth;
+  at(t, LlmTerm::kTiles) = file.cache_read(prompt.depth + prompt.tokens / 2) / chip.bandwidth *
+                           (prompt.tokens / kTile) * part;
+  at(t, LlmTerm::kStart) = kEachStart * file.kernels() * (1 + (passes - 1) * others);
   at(t, LlmTerm::kHop) = hop(file, devices, first) * (passes + devices - 1) / devices;
   return t;
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "orrery/base/units.h"
 #include "orrery/edge/llm/llm_chip.h"
 #include "orrery/edge/llm/llm_work.h"
 
@@ -22,7 +23,14 @@ namespace orrery {
 enum class LlmTerm { kProduct, kAttention, kWeights, kCache, kTiles, kStart, kHop, kOverlap };
 inline constexpr std::size_t kLlmTerms = 8;
 std::string_view to_text(LlmTerm term);
-using LlmTimes = std::array<double, kLlmTerms>;  // seconds
+using LlmTimes = std::array<Seconds, kLlmTerms>;
+Seconds total(const LlmTimes& times);
+
+// A rate of tokens has the dimension of a frequency.
+using TokensPerSecond = Hertz;
+constexpr TokensPerSecond token_rate(double tokens, Seconds time) {
+  return TokensPerSecond(tokens / time.value());
+}
 
 inline constexpr BytesPerSecond kHopLink(16e9);
 inline constexpr Seconds kHopWait(10e-6);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <deque>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -40,11 +41,12 @@ std::vector<LlmMeasured> read_measured_rates(Facts& facts, const EdgeQuestion& e
   while (csv.next()) {
     files.emplace_back(facts.architecture(std::string(csv.text(model))),
                        gguf_format(csv.text(format)));
-    LlmMeasured m{&files.back(), llm_question_of(e), of("prefill_tok_s", 0), of("decode_tok_s", 0)};
+    LlmMeasured m{&files.back(), llm_question_of(e), TokensPerSecond(of("prefill_tok_s", 0)),
+                  TokensPerSecond(of("decode_tok_s", 0))};
     m.question.prompt = of("prompt", m.question.prompt);
     m.question.generate = of("generate", m.question.generate);
     m.question.depth = of("depth", m.question.depth);
-    if (m.prefill <= 0 && m.decode <= 0)
+    if (std::max(m.prefill, m.decode) <= TokensPerSecond(0))
       csv.fail(model, "expected a positive prefill_tok_s or decode_tok_s");
     all.push_back(m);
   }
@@ -72,23 +74,20 @@ std::string what_would_fit(Facts& facts, const EdgeQuestion& e, const LlmChip& c
                      int(answer.fit.needed() / (answer.fit.limit / q.devices)) + 1);
 }
 
-Metric metric_of_rate(std::string name, const Estimate<double>& e) {
-  return {std::move(name),  "tokens/s",       e.value,          e.quantile(0.25),
-          e.quantile(0.75), e.quantile(0.05), e.quantile(0.95), e.origin};
-}
-
 // The time of a token at a rate.
-Metric metric_of_pause(std::string name, const Estimate<double>& e) {
-  const auto ms = [&](double p) { return 1e3 / e.quantile(p); };
-  return {std::move(name), "ms", 1e3 / e.value, ms(0.75), ms(0.25), ms(0.95), ms(0.05), e.origin};
+Metric metric_of_pause(std::string name, const Estimate<TokensPerSecond>& e) {
+  const auto ms = [](TokensPerSecond rate) { return 1e3 / rate.value(); };
+  return {std::move(name),      "ms",
+          ms(e.value),          ms(e.quantile(0.75)),
+          ms(e.quantile(0.25)), ms(e.quantile(0.95)),
+          ms(e.quantile(0.05)), e.origin};
 }
 
 // A row for each term of a time. They have the relative error of their sum.
 void add_terms(const LlmTimes& terms, const char* phase, double sigma, Origin origin, Point& p) {
-  Seconds whole;
-  for (std::size_t t = 0; t < kLlmTerms; ++t) whole += Seconds(terms[t]);
+  const Seconds whole = total(terms);
   for (std::size_t t = 0; t < kLlmTerms; ++t) {
-    if (terms[t] <= 0) continue;
+    if (terms[t] <= Seconds(0)) continue;
     KernelRow row;
     row.phase = phase;
     row.name = row.part = to_text(static_cast<LlmTerm>(t));
@@ -97,8 +96,8 @@ void add_terms(const LlmTimes& terms, const char* phase, double sigma, Origin or
                 : term == LlmTerm::kStart                            ? "launch"
                 : term == LlmTerm::kHop || term == LlmTerm::kOverlap ? "network"
                                                                      : "compute";
-    row.time = {Seconds(terms[t]), sigma, 0, origin};
-    row.share = Seconds(terms[t]) / whole;
+    row.time = {terms[t], sigma, 0, origin};
+    row.share = terms[t] / whole;
     p.kernels.push_back(std::move(row));
   }
 }
@@ -118,8 +117,8 @@ Point point_of_llm(const LlmAnswer& a, const EdgeQuestion& e, bool breakdown) {
   Point p;
   if (a.fit.fits()) {
     p.metrics = {metric("ttft", "ms", a.prompt_time, 1e-3), metric_of_pause("tpot", a.decode),
-                 metric_of_rate("prefill_throughput", a.prefill),
-                 metric_of_rate("output_throughput", a.decode)};
+                 metric("prefill_throughput", "tokens/s", a.prefill, 1),
+                 metric("output_throughput", "tokens/s", a.decode, 1)};
   }
   add_memory(a.fit, e.devices, p);
   if (a.longest_context)

@@ -30,7 +30,7 @@ LlmPhase phase_of(const LlmRow& row) {
 
 struct Judged {
   const LlmRow* row = nullptr;
-  double predicted = 0;
+  TokensPerSecond predicted;
   unsigned fold = 0;
   bool known = false;
   double logarithm() const { return std::log(predicted / row->measured); }
@@ -61,17 +61,17 @@ double deviation(const std::vector<Judged>& all, unsigned fold, bool known) {
 }
 
 // The rate at the data sheet's peaks.
-double roofline(const LlmRow& row) {
-  double rate = 0;
+TokensPerSecond roofline(const LlmRow& row) {
+  TokensPerSecond rate;
   for (const LlmTimes& t : row.cases) {
     const auto of = [&](LlmTerm term) { return t[static_cast<std::size_t>(term)]; };
-    rate += 1 / std::max(of(LlmTerm::kProduct) + of(LlmTerm::kAttention),
-                         of(LlmTerm::kWeights) + of(LlmTerm::kCache));
+    rate += token_rate(1, std::max(of(LlmTerm::kProduct) + of(LlmTerm::kAttention),
+                                   of(LlmTerm::kWeights) + of(LlmTerm::kCache)));
   }
   return rate / double(row.cases.size());
 }
 
-void add_row(const LlmRow& row, const char* table, const Estimate<double>& rate,
+void add_row(const LlmRow& row, const char* table, const Estimate<TokensPerSecond>& rate,
              ValidationReport& report) {
   ValidationRow v;
   v.by = {{"table", table},
@@ -81,8 +81,8 @@ void add_row(const LlmRow& row, const char* table, const Estimate<double>& rate,
           {"vendor", std::string(row.setting.chip->family->vendor)},
           {"kind", row.setting.backend}};
   if (std::string_view(table) == kRoofline) v.by["predictor"] = "roofline";
-  v.row = row.name, v.measured = row.measured, v.predicted = rate.value;
-  const auto at = [&](double p) { return rate.quantile(p); };
+  v.row = row.name, v.measured = row.measured.value(), v.predicted = rate.value.value();
+  const auto at = [&](double p) { return rate.quantile(p).value(); };
   v.low50 = at(0.25), v.high50 = at(0.75), v.low90 = at(0.05), v.high90 = at(0.95);
   v.origin = rate.origin, v.what = row.what, v.source = row.source;
   report.rows.push_back(std::move(v));
@@ -99,7 +99,7 @@ void judge_llm(const std::vector<LlmRow>& rows, std::string_view table, Validati
           {r.name,
            fmt::format("{} needs {:.1f} of {:.1f} GiB; {:g} tokens/s were measured", r.what,
                        r.fit.needed().value() / gibibytes(1).value(),
-                       r.fit.limit.value() / gibibytes(1).value(), r.measured),
+                       r.fit.limit.value() / gibibytes(1).value(), r.measured.value()),
            1});
   }
   if (table == kRoofline) {

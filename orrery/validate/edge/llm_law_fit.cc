@@ -29,28 +29,29 @@ struct Fitted {
 };
 
 struct Rate {
-  double value = 0;
-  LlmTimes slopes{};  // of the logarithm, by the costs' logarithms, with the sign turned
+  TokensPerSecond value;
+  LlmCosts slopes{};  // of the logarithm, by the costs' logarithms, with the sign turned
 };
 
-Rate rate_of(const LlmTimes& costs, const LlmRow& row) {
+Rate rate_of(const LlmCosts& costs, const LlmRow& row) {
   Rate rate;
-  LlmTimes sums{};
+  LlmCosts sums{};  // tokens a second
   for (const LlmTimes& times : row.cases) {
     const LlmTimes terms = llm_terms(costs, times);
-    double total = 0;
-    for (const double t : terms) total += t;
-    rate.value += 1 / total;
-    for (std::size_t t = 0; t < kLlmTerms; ++t) sums[t] += costs[t] * times[t] / (total * total);
+    const Seconds whole = total(terms);
+    const TokensPerSecond each = token_rate(1, whole);
+    rate.value += each;
+    for (std::size_t t = 0; t < kLlmTerms; ++t)
+      sums[t] += costs[t] * (times[t] / whole) * each.value();
   }
-  for (std::size_t t = 0; t < kLlmTerms; ++t) rate.slopes[t] = sums[t] / rate.value;
+  for (std::size_t t = 0; t < kLlmTerms; ++t) rate.slopes[t] = sums[t] / rate.value.value();
   rate.value /= double(row.cases.size());
   return rate;
 }
 
 }  // namespace
 
-double llm_rate(const LlmLaw& law, const LlmRow& row) {
+TokensPerSecond llm_rate(const LlmLaw& law, const LlmRow& row) {
   return rate_of(law.costs(row.setting), row).value;
 }
 
@@ -79,7 +80,7 @@ LlmLaw fit_llm_law(const std::vector<LlmRow>& rows, LlmPhase phase,
     Eigen::MatrixXd curvature = stiffness.asDiagonal();
     Eigen::VectorXd pull = -stiffness.cwiseProduct(at - mean);
     for (const Fitted& f : fitted) {
-      LlmTimes costs{};
+      LlmCosts costs{};
       for (const Pull& p : f.pulls) costs[p.term] += p.times * at[p.index];
       std::array<bool, kLlmTerms> there{};
       for (const Pull& p : f.pulls) there[p.term] = true;

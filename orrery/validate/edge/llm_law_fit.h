@@ -16,8 +16,8 @@ namespace orrery {
 LlmLaw fit_llm_law(const std::vector<LlmRow>& rows, LlmPhase phase,
                    const std::function<bool(const LlmRow&)>& seen);
 
-// The rate of a row, the mean over its cases, in tokens a second.
-double llm_rate(const LlmLaw& law, const LlmRow& row);
+// The rate of a row, the mean over its cases.
+TokensPerSecond llm_rate(const LlmLaw& law, const LlmRow& row);
 
 // The deviation within which 68 % of rows lie, of logarithms of predicted over measured rates.
 double llm_deviation(std::vector<double> logarithms);

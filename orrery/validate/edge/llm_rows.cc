@@ -131,7 +131,7 @@ std::string runtime_of(const std::string& runtime, std::string_view source) {
 }
 
 LlmTimes each(LlmTimes times, double tokens) {
-  for (double& t : times) t /= tokens;
+  for (Seconds& t : times) t /= tokens;
   return times;
 }
 
@@ -205,7 +205,7 @@ std::vector<LlmRow> read_llm_rows(const std::filesystem::path& dir, const LlmChi
         fmt::format("{} {} on {}{} with {}", known->id, type->name,
                     devices > 1 ? fmt::format("{} x ", devices) : "", of, csv.text(backend));
     const auto push = [&](bool prefill, double rate) {
-      row.prefill = prefill, row.measured = rate, row.cases.clear();
+      row.prefill = prefill, row.measured = TokensPerSecond(rate), row.cases.clear();
       if (mixed) {
         for (const Mix& m : kLocalScoreMixes)
           row.cases.push_back(

@@ -24,8 +24,8 @@ struct LlmRow {
   std::string device;           // as the table calls it
   std::string group;            // device and model as the table calls them
   std::vector<LlmTimes> cases;  // of a token each; the rate is the mean of theirs
-  double measured = 0;          // tokens a second
-  LlmFit fit;                   // whether it should fit
+  TokensPerSecond measured;
+  LlmFit fit;  // whether it should fit
   std::string name, source, what;
 };
 

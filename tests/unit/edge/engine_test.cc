@@ -90,6 +90,37 @@ TEST_F(Engines, NothingBeatsItsMultiplyAdds) {
   }
 }
 
+// By hand: 36,864 weights and tensors of 6,400 elements of two bytes, beside caches of 10,000 and
+// 100,000 bytes.
+TEST(EngineBytes, TheCacheKeepsWhatItCanHold) {
+  const std::vector<EdgeKernel> one = {convolution(64, 1)};
+  const auto half = EnginePrecision::kHalf;
+  EXPECT_EQ(least_moved(one, half, Bytes(0)), Bytes(2 * 36864 + 2 * 12800));
+  EXPECT_EQ(least_moved(one, half, Bytes(10000)), Bytes(2 * 36864 - 10000 + 2 * 2800));
+  EXPECT_EQ(least_moved(one, half, Bytes(100000)), Bytes(0));
+  // Two layers: the cache keeps 10,000 bytes of the weights of both, not of each.
+  const std::vector<EdgeKernel> two = {one[0], one[0]};
+  EXPECT_EQ(least_moved(two, half, Bytes(10000)), Bytes(4 * 36864 - 10000 + 4 * 2800));
+  std::vector<EdgeKernel> table = one;
+  table[0].macs = 0;
+  EXPECT_EQ(least_moved(table, half, Bytes(0)), Bytes(0));
+}
+
+// VGG-16 has 138 million weights; at batch 1 they, not its multiply-adds, bound the time.
+TEST_F(Engines, NothingBeatsItsBytes) {
+  EngineLaw fast;
+  fast.all = -3;
+  for (const char* gpu : {"l4", "jetson-agx-orin", "t4"}) {
+    const Gpu facts = Catalog(bundle_).gpu(gpu);
+    const EnginePredictor predictor(fast, facts, "tensorrt", bundle_);
+    const EdgeGraph graph = edge_model(bundle_, "vgg16");
+    const Seconds read = (real(graph.weights()) * Bytes(1) - *facts.l2) / facts.memory.bandwidth;
+    const Seconds multiplied = Flops(2.0 * real(graph.macs())) / facts.peak(Dtype::kInt8);
+    ASSERT_GT(read, multiplied) << gpu;
+    EXPECT_GE(predictor.answer(graph, EnginePrecision::kInt8).latency.value, read * 0.999) << gpu;
+  }
+}
+
 TEST_F(Engines, MoreIsSlowerAndSmallerFormatsAreFaster) {
   const auto half = EnginePrecision::kHalf, bytes = EnginePrecision::kInt8;
   EXPECT_LT(time("retinanet", "l4", bytes), time("retinanet", "l4", half));

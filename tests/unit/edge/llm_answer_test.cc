@@ -28,7 +28,7 @@ TEST_F(LlmAnswers, DecodeNeverBeatsTheBandwidth) {
     for (const char* format : {"F16", "Q8_0", "Q4_0", "Q4_K_M"}) {
       const LlmFile of = file(model, format);
       for (const LlmChip& chip : chips.all()) {
-        const double rate = LlmPredictor(laws, chip).answer(of, {}).decode.value;
+        const double rate = LlmPredictor(laws, chip).answer(of, {}).decode.value.value();
         EXPECT_LE(rate * (of.read(1) / chip.bandwidth).value(), 1) << chip.id << " " << model;
       }
     }
@@ -48,7 +48,7 @@ TEST_F(LlmAnswers, LongerAndDeeperIsNeverFaster) {
           EXPECT_GT(time, prompt) << model << " " << chip << " " << devices << " " << tokens;
           prompt = time;
         }
-        double decode = 1e9;
+        TokensPerSecond decode(1e9);
         for (const double depth : {0.0, 100.0, 4000.0, 60000.0}) {
           LlmQuestion q;
           q.depth = depth, q.devices = devices;
@@ -87,12 +87,12 @@ TEST_F(LlmAnswers, MeasuredRatesMoveTheAnswerAndNarrowIt) {
   const LlmAnswer before = predictor.answer(of, {});
   LlmQuestion q;
   q.depth = q.prompt;  // a measured decode states its depth
-  predictor.calibrate({{&of, q, 0, before.decode.value * 0.8}});
+  predictor.calibrate({{&of, q, {}, before.decode.value * 0.8}});
   const LlmAnswer after = predictor.answer(of, {});
   EXPECT_LT(after.decode.value, before.decode.value * 0.9);
   EXPECT_GT(after.decode.value, before.decode.value * 0.75);
   EXPECT_LT(after.decode.sigma(), before.decode.sigma());
-  EXPECT_DOUBLE_EQ(after.prefill.value, before.prefill.value);
+  EXPECT_DOUBLE_EQ(after.prefill.value.value(), before.prefill.value.value());
 }
 
 TEST_F(LlmAnswers, DraftsHelpAsTheyAreAccepted) {
@@ -100,11 +100,11 @@ TEST_F(LlmAnswers, DraftsHelpAsTheyAreAccepted) {
   EXPECT_DOUBLE_EQ(tokens_of_step(2, 0.5), 1.75);
   const LlmFile of = file("llama-3.1-8b"), draft = file("llama-3.2-1b");
   const LlmPredictor predictor(laws, chips.chip("rtx-3090"));
-  double rate = 0;
+  TokensPerSecond rate;
   for (const double acceptance : {0.0, 0.4, 0.8, 0.95}) {
     LlmQuestion q;
     q.draft_tokens = 4, q.acceptance = acceptance;
-    const double now = predictor.answer(of, q, &draft).decode.value;
+    const TokensPerSecond now = predictor.answer(of, q, &draft).decode.value;
     EXPECT_GT(now, rate);
     rate = now;
   }
