@@ -1,6 +1,6 @@
 # The jumbo build: several sources of one folder are compiled as one, so that their common headers are read once.
-# A cold build takes a third of the time. Names in the anonymous namespaces of a folder must differ for it. The fuzzing
-# build and the linter read every source alone, which shows a source that includes too little.
+# A cold build takes a third of the time. Names in the anonymous namespaces of a folder must differ for it. The linter
+# reads every source alone, which shows a source that includes too little.
 option(ORRERY_JUMBO "compile several sources of a folder as one" ON)
 set(ORRERY_JUMBO_SOURCES 8 CACHE STRING "how many sources at most")
 
@@ -41,5 +41,5 @@ function(orrery_jumbo target)
   endforeach()
   set_source_files_properties(${sources} PROPERTIES HEADER_FILE_ONLY ON)
   # g++ takes a class that a header declares and a source defines for one of the header.
-  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
 endfunction()

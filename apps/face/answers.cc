@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "orrery/base/error.h"
-#include "orrery/planner/answer/planner.h"
+#include "orrery/planner/emit/from_command.h"
 
 namespace orrery::face {
 

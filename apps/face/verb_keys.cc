@@ -133,11 +133,12 @@ VerbKeys::VerbKeys(const std::string& verb) : verb_(verb) {
     add_group("kernel", "op");
     for (const char* key : {"hardware.gpu", "hardware.power_limit", "hardware.clock"})
       add_key(key, "hardware");
+    for (const char* group : {"cost", "energy"}) add_group(group);
     add_key("objective", "output");
   } else if (verb == "network") {
     presets_ = {{"collective.kind", "all-reduce"}};
     add_group("collective", "kind");
-    add_group("hardware");
+    for (const char* group : {"hardware", "cost", "energy"}) add_group(group);
     add_key("objective", "output");
   } else if (verb == "edge") {
     add_group("edge", "network");

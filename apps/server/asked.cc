@@ -11,8 +11,8 @@
 #include "apps/face/question.h"
 #include "apps/face/timeline.h"
 #include "orrery/base/error.h"
-#include "orrery/planner/answer/planner.h"
-#include "orrery/planner/answer/run_planner.h"
+#include "orrery/planner/crew/desk.h"
+#include "orrery/planner/emit/from_command.h"
 
 namespace orrery::server {
 namespace {
@@ -104,10 +104,7 @@ Reply reply_to(const AskedQuestion& asked, Runner& runner, const ServeLimits& li
     if (view.timeline) question = point_of(std::move(question), *view.timeline);
     if (how.quick_only && !is_quick(question)) return {0, ""};
     Desk desk({nullptr, how.watcher, nullptr});
-    runner.set_planner([&desk](Runner& by, const Scenario& s) {
-      const bool run = s.as<PlanQuestion>().training.has_value();
-      return run ? find_run_plans(by, s, desk).answer : find_plans(by, s, desk).answer;
-    });
+    runner.set_planner([&desk](Runner& by, const Scenario& s) { return answer_plan(by, s, desk); });
     RunOptions options;
     options.meter = how.meter;
     options.steps = view.timeline.has_value();

@@ -26,10 +26,9 @@
 #include "orrery/base/error.h"
 #include "orrery/hardware/catalog.h"
 #include "orrery/kernel/fit/calibrate.h"
-#include "orrery/planner/answer/planner.h"
-#include "orrery/planner/answer/run_planner.h"
 #include "orrery/planner/crew/desk.h"
 #include "orrery/planner/crew/watcher.h"
+#include "orrery/planner/emit/from_command.h"
 #include "orrery/scenario/document/scenario_file.h"
 
 namespace py = pybind11;
@@ -117,10 +116,8 @@ Answer long_answer(const Options& options, const Node& document, const std::stri
     face::RunnerPool::Lease leased = lease(options, document);
     Waiter waiter(abandoned);
     Desk desk({nullptr, &waiter, nullptr});
-    leased.runner().set_planner([&desk](Runner& by, const Scenario& s) {
-      const bool run = s.as<PlanQuestion>().training.has_value();
-      return run ? find_run_plans(by, s, desk).answer : find_plans(by, s, desk).answer;
-    });
+    leased.runner().set_planner(
+        [&desk](Runner& by, const Scenario& s) { return answer_plan(by, s, desk); });
     struct Restored {
       Runner& runner;
       ~Restored() { runner.set_planner(make_plans); }

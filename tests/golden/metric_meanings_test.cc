@@ -8,7 +8,7 @@
 #include <set>
 
 #include "orrery/flow/chakra/chakra.h"
-#include "orrery/planner/answer/planner.h"
+#include "orrery/planner/emit/from_command.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
@@ -86,6 +86,8 @@ plan: {gpu: [h100-sxm], gpu_counts: [8], tp: [2], cp: [1], by: 30 d}
     R"(
 hardware: {gpu: h100-sxm}
 kernel: {op: gemm, m: 8, n: 1024, k: 1024}
+cost: {price: 2}
+energy: {carbon: 400}
 )",
     "edge: {network: mobilenet_v2, device: raspberry-pi-5}",
     "edge: {network: llama-3-8b, device: rtx-4090}",

@@ -65,6 +65,7 @@ export interface Point {
   metrics: Record<string, Metric>;
   memory?: Record<string, number | string>;
   energy?: Record<string, number | string>;
+  energy_by_kernel?: Record<string, number | string>;
   kernels?: Kernel[];
   notes?: string[];
   limit?: string;

@@ -26,7 +26,7 @@ export function duration(us: number): string {
 }
 export const words = (name: string) => name.replace(/_/g, " ");
 
-const beside = new Set(["fits", "reason", "metrics", "memory", "energy", "kernels", "notes", "limit", "meets_slo", "replay", "chakra"]);
+const beside = new Set(["fits", "reason", "metrics", "memory", "energy", "energy_by_kernel", "kernels", "notes", "limit", "meets_slo", "replay", "chakra"]);
 /** The values that say where in the sweep a point is. */
 export const places = (p: Point): [string, string][] =>
   Object.entries(p)
@@ -54,8 +54,8 @@ const head: Record<string, string[]> = {
   simulate: ["ttft_p99", "tpot_p99", "e2e_p99", "output_throughput", "goodput", "max_rate", "slo_attainment", "running"],
   train: ["iteration_time", "throughput", "mfu", "memory", "bubble", "time_to_train", "cost"],
   plan: ["cost_per_hour", "time_to_train", "ttft_p99", "tpot_p99", "output_throughput", "cost", "gpu_hours", "headroom", "chance"],
-  network: ["time", "algbw", "busbw"],
-  kernel: ["time", "rate", "bandwidth", "efficiency"],
+  network: ["time", "algbw", "busbw", "power", "energy", "cost_per_million_calls"],
+  kernel: ["time", "rate", "bandwidth", "efficiency", "power", "cost_per_million_calls"],
   edge: ["latency", "throughput", "macs", "output_throughput", "prefill_throughput", "tpot", "ttft", "memory", "max_context"],
 };
 /** The metrics that an answer is first asked for. */

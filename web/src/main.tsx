@@ -7,6 +7,7 @@ import { Events } from "./events";
 import { Gpus } from "./gpus";
 import { Form, isAbout, saying } from "./form";
 import { number, placeText, telling, varied } from "./format";
+import { Energy } from "./energy";
 import { edgeOf, fromAddress, isLlm, isRun, planned, start, titles, toAddress, toCommand, toPython, toYaml, turned, usualOf, verbs, waits, type Question } from "./question";
 import { Figures, Front, Kernels, Load, Memory, Metrics, Notes, Plans, Roofline, Sweep } from "./views";
 import "./style.css";
@@ -131,6 +132,7 @@ function AnswerView({ asked, facts, other }: AnswerProps) {
       {points.length > 1 && verb !== "memory" && <Front verb={verb} points={points} picked={at} pick={setPicked} />}
       {(verb === "train" || verb === "simulate") && point.fits && <Events question={asked.question} index={Math.max(0, at)} />}
       <Memory point={point} />
+      <Energy point={point} />
       <Kernels point={point} />
       <Roofline point={point} points={points} facts={facts} />
       <section class="card">

@@ -98,6 +98,24 @@ await test("asks while one types", {}, async (page) => {
   await picture(page, "estimate");
 });
 
+await test("shows what energy is spent on, by term and by kind of kernel", {}, async (page) => {
+  for (const [hash, kind] of [
+    ["#/estimate?model=llama-3-8b&gpu=h100-sxm&batch=64", "gemm"],
+    ["#/train?model=llama-3-8b&gpu=h100-sxm&gpus=8&zero=3", "products"],
+  ]) {
+    await open(page, hash);
+    const card = page.locator(".answer:not(.stale) [data-view=energy]").first();
+    await card.waitFor();
+    const shares = await card.locator("[data-energy]").evaluateAll((all) =>
+      all.map((block) => [...block.querySelectorAll("li")].map((li) => Number(/([\d.]+) %$/.exec(li.innerText.trim())[1]))),
+    );
+    assert.equal(shares.length, 2);
+    for (const s of shares) assert.ok(Math.abs(s.reduce((a, b) => a + b, 0) - 100) < 0.5, s.join(" "));
+    assert.equal(await card.locator(`[data-part="${kind}"]`).count(), 1);
+    await picture(page, `energy-${kind}`);
+  }
+});
+
 await test("finds models and GPUs", {}, async (page) => {
   await open(page, kSmall);
   await field(page, "model").fill("qwen3 32");

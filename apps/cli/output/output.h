@@ -86,6 +86,11 @@ class Notes {
   std::vector<std::string> notes_;
 };
 
+// Prints the money and the emissions of calls of kernels and collectives: a line for each point and
+// a column for each figure that the question asks for; nothing where it asks for none. `keys`: of
+// the values in `at` that begin a line.
+void print_call_accounts(const Answer& answer, std::span<const std::string_view> keys);
+
 // Whether standard output is a terminal that may be coloured (NO_COLOR is heeded), and its width
 // (80 if unknown).
 bool colour_terminal();

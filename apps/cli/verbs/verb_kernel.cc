@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "apps/cli/flags/flags.h"
@@ -47,6 +48,7 @@ void print_table(const Answer& a) {
                to_text(us.origin));
     for (const std::string& note : p.notes) sources.add(gpu + ": " + note);
   }
+  print_call_accounts(a, std::array<std::string_view, 2>{"gpu", contexts ? "context" : "m"});
   sources.print();
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "apps/cli/flags/question_flags.h"
@@ -76,6 +77,7 @@ void print_collectives(const Answer& a) {
     for (const std::string& note : p.notes) notes.add(note);
   }
   print_boards(a, exchange ? "tokens" : "bytes");
+  print_call_accounts(a, std::array<std::string_view, 2>{"gpus", exchange ? "tokens" : "bytes"});
   if (a.points.size() == 1 && !a.points[0].limit.empty()) notes.add(a.points[0].limit);
   if (a.optimum) notes.add(describe(*a.optimum, a.points));
   notes.print();

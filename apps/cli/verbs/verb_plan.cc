@@ -90,7 +90,7 @@ void add_plan(CLI::App& program, Context& context) {
     explicit Verb(CLI::App& a) : flags(a, "plan") { add_output_flags(a, output, false); }
     KeyFlags flags;
     OutputOptions output;
-    std::string folder, store, command;
+    std::string folder, store;
   };
   auto verb = std::make_shared<Verb>(*app);
   app->add_option(
@@ -104,12 +104,6 @@ void add_plan(CLI::App& program, Context& context) {
                   "that was ended goes on, and searches share results")
       ->group("output")
       ->type_name("FILE");
-  app->add_option(
-         "--from-command", verb->command,
-         "the command that starts an engine today (vllm serve ..., python -m sglang.launch_server "
-         "..., trtllm-serve ...): the plan says what it brings under the load, and what changes")
-      ->group("output")
-      ->type_name("COMMAND");
   app->callback([verb, &context] {
     const std::unique_ptr<Ranks> ranks = join_mpi();
     Runner runner(context.bundle());
@@ -124,19 +118,11 @@ void add_plan(CLI::App& program, Context& context) {
     runner.set_planner([&](Runner& by, const Scenario& question) {
       try {
         if (question.as<PlanQuestion>().training) {
-          if (!verb->command.empty())
-            throw InputError("--from-command: is of services; a plan of a run has no such command");
           found.runs.push_back(find_run_plans(by, question, desk));
           return found.runs.back().answer;
         }
-        found.services.push_back(find_plans(by, question, desk));
-        Plans& plans = found.services.back();
-        if (!verb->command.empty()) {
-          std::vector<std::string>& told = plans.answer.points.front().notes;
-          const std::vector<std::string> more = beside_command(by, question, verb->command, plans);
-          told.insert(told.begin() + 1, more.begin(), more.end());
-        }
-        return plans.answer;
+        found.services.push_back(find_plans_beside(by, question, desk));
+        return found.services.back().answer;
       } catch (const Dismissed&) {
         return Answer();
       }

@@ -148,6 +148,15 @@ BoardClock step_clock(const StepPowerConstants& c, const Gpu& gpu, std::string_v
                      });
 }
 
+double least_energy(const StepPowerConstants& c, const Gpu& gpu, std::string_view engine,
+                    const StepWork& reference) {
+  const PowerDemand demand = step_demand(c, c.board(gpu.id), c.engine(engine), reference);
+  const double whole = demand_at(demand, highest_clock(demand, c.regulated));
+  const double least =
+      demand.unclocked + demand.arithmetic + demand.clocked * clock_power(kLowestClock);
+  return whole > 0 ? std::min(1.0, least / whole) : 1;
+}
+
 StepWork slowed(const StepWork& work, double slowdown) {
   StepWork out = work;
   out.kernels = work.kernels * clock_factor(work.compute, work.memory, work.kernels, slowdown);

@@ -111,6 +111,12 @@ BoardClock board_clock(const Gpu& gpu, const PowerKnobs& knobs, const BoardPower
 BoardClock step_clock(const StepPowerConstants& constants, const Gpu& gpu, std::string_view engine,
                       const PowerKnobs& knobs, const std::function<StepWork(double slowdown)>& at);
 
+// The share of the energy of steps at the reference clock that no limit and no clock goes below.
+// The awake board and the traffic cost what they do, in no less time; an operation costs at least
+// the square of the least voltage, and kernels run no shorter at the lowest clock.
+double least_energy(const StepPowerConstants& constants, const Gpu& gpu, std::string_view engine,
+                    const StepWork& reference);
+
 // The work with its clock slowed, as the mean of its kernels: they take clock_factor
 // (kernel/tiers/clocked_kernels.h) as long, and the whole as much longer as they do.
 StepWork slowed(const StepWork& work, double slowdown);

@@ -133,32 +133,50 @@ std::string step_power_text(const StepPowerConstants& c, const std::string& reci
   return text;
 }
 
+namespace {
+
+// The shares of the time that the law reads, those of arithmetic and memory with their exponents.
+struct Activity {
+  Activity(const StepPowerConstants& c, const StepWork& work)
+      : kernels(share_of(work.kernels, work.time)),
+        compute(std::pow(share_of(work.compute, work.time), c.compute_exponent)),
+        memory(std::pow(share_of(work.memory, work.time), c.memory_exponent)),
+        links(share_of(work.links, work.time)) {}
+
+  // The share of the limit that the board draws: the softened minimum of the demand and the limit,
+  // written so that no exponential overflows.
+  double drawn(const StepPowerConstants& c, const StepPowerConstants::Board& board,
+               double engine_gain) const {
+    const double activity =
+        board.gain * engine_gain *
+        (c.kernels * kernels + c.compute * compute + c.memory * memory + c.links * links);
+    const double demanded = board.awake + (1 - board.awake) * activity;
+    const double least = std::min(demanded, c.regulated);
+    const double apart = std::abs(demanded - c.regulated);
+    return least - kSoftness * std::log1p(std::exp(-apart / kSoftness));
+  }
+
+  double kernels, compute, memory, links;
+};
+
+}  // namespace
+
 double share_of_limit(const StepPowerConstants& c, const StepPowerConstants::Board& board,
                       double engine_gain, const StepWork& work) {
-  const auto of = [&](Seconds part) { return share_of(part, work.time); };
-  const double activity =
-      board.gain * engine_gain *
-      (c.kernels * of(work.kernels) + c.compute * std::pow(of(work.compute), c.compute_exponent) +
-       c.memory * std::pow(of(work.memory), c.memory_exponent) + c.links * of(work.links));
-  const double demanded = board.awake + (1 - board.awake) * activity;
-  // The softened minimum, written so that no exponential overflows.
-  const double least = std::min(demanded, c.regulated);
-  const double apart = std::abs(demanded - c.regulated);
-  return least - kSoftness * std::log1p(std::exp(-apart / kSoftness));
+  return Activity(c, work).drawn(c, board, engine_gain);
 }
 
 PowerParts power_parts(const StepPowerConstants& c, const StepPowerConstants::Board& board,
                        double engine_gain, const StepWork& work) {
-  const auto of = [&](Seconds part) { return share_of(part, work.time); };
+  const Activity activity(c, work);
   const double scale = (1 - board.awake) * board.gain * engine_gain;
-  PowerParts parts{0, scale * c.kernels * of(work.kernels),
-                   scale * c.compute * std::pow(of(work.compute), c.compute_exponent),
-                   scale * c.memory * std::pow(of(work.memory), c.memory_exponent),
-                   scale * c.links * of(work.links)};
-  const double active = parts.sum(), drawn = share_of_limit(c, board, engine_gain, work);
-  const double left = active > 0 ? std::max(0.0, drawn - board.awake) / active : 0;
+  PowerParts parts{0, scale * c.kernels * activity.kernels, scale * c.compute * activity.compute,
+                   scale * c.memory * activity.memory, scale * c.links * activity.links};
+  const double active = parts.sum();
+  parts.drawn = activity.drawn(c, board, engine_gain);
+  const double left = active > 0 ? std::max(0.0, parts.drawn - board.awake) / active : 0;
   for (double* part : {&parts.kernels, &parts.compute, &parts.memory, &parts.links}) *part *= left;
-  parts.awake = drawn - parts.sum();
+  parts.awake = parts.drawn - parts.sum();
   return parts;
 }
 

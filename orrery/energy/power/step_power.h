@@ -90,6 +90,7 @@ struct PowerParts {
   double awake = 0;    // the board between kernels
   double kernels = 0;  // kernels of whatever work
   double compute = 0, memory = 0, links = 0;
+  double drawn = 0;  // share_of_limit, of which these are the parts
 
   double sum() const { return awake + kernels + compute + memory + links; }
 };

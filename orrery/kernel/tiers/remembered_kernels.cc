@@ -20,14 +20,19 @@ RememberedKernels::RememberedKernels(const KernelModel& kernels)
     : kernels_(kernels), places_(std::size_t{1} << kPlaceBits) {}
 
 KernelTime RememberedKernels::predict(const Op& op) const {
-  std::uint32_t& place = places_[place_of(op)];
+  const std::size_t at = place_of(op);
+  std::uint32_t& place = places_[at];
   if (place > 0 && known_[place - 1].op == op) return known_[place - 1].time;
   const KernelTime time = kernels_.predict(op);
   if (place > 0) {  // the last one that was asked takes the place
-    known_[place - 1] = {op, time};
+    known_[place - 1] = {op, time, at};
   } else if (known_.size() < kMostKnown) {
-    known_.push_back({op, time});
+    known_.push_back({op, time, at});
     place = static_cast<std::uint32_t>(known_.size());
+  } else {  // the oldest one makes room
+    Known& oldest = known_[oldest_++ % kMostKnown];
+    place = std::exchange(places_[oldest.place], 0);
+    oldest = {op, time, at};
   }
   return time;
 }

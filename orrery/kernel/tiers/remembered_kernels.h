@@ -26,10 +26,12 @@ class RememberedKernels : public KernelModel {
   struct Known {
     Op op;
     KernelTime time;
+    std::size_t place;  // in places_
   };
   const KernelModel& kernels_;
   mutable std::vector<std::uint32_t> places_;  // in known_, from 1, by a hash of the op; 0: none
   mutable std::vector<Known> known_;
+  mutable std::size_t oldest_ = 0;  // of known_, once it has as many as it may have
 };
 
 // Memories of one kernel model for users that follow each other, or work side by side.

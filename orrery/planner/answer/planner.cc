@@ -12,7 +12,6 @@
 #include "orrery/planner/answer/divided_planner.h"
 #include "orrery/planner/answer/plan_point.h"
 #include "orrery/planner/answer/robust.h"
-#include "orrery/planner/answer/run_planner.h"
 #include "orrery/planner/verify/proof.h"
 #include "orrery/scenario/document/scenario_keys.h"
 
@@ -192,11 +191,6 @@ Plans find_plans(Runner& runner, const Scenario& scenario, Desk& desk) {
   }
   told.push_back(account(raced, trials, *answer.complete));
   return out;
-}
-
-Answer make_plans(Runner& runner, const Scenario& question) {
-  if (question.as<PlanQuestion>().training) return find_run_plans(runner, question).answer;
-  return find_plans(runner, question).answer;
 }
 
 }  // namespace orrery

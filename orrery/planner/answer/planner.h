@@ -49,7 +49,5 @@ struct Plans {
 // marked as not complete. Stopped: there is none yet. Dismissed: this is not the rank that answers.
 Plans find_plans(Runner& runner, const Scenario& question, Desk& desk);
 Plans find_plans(Runner& runner, const Scenario& question);
-// The answer alone, as Runner::set_planner takes it.
-Answer make_plans(Runner& runner, const Scenario& question);
 
 }  // namespace orrery

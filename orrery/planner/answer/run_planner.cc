@@ -194,6 +194,8 @@ Point answered(Answers& answers, const Scenario& question, const RatedRun& rated
           {"micro_batch", l.micro_batch},
           {"zero", l.zero},
           {"recompute", std::string(to_text(l.recompute))}};
+  if (const auto& limit = rated.plan.boards.limit) p.at["power_limit"] = limit->value();
+  if (const auto& clock = rated.plan.boards.clock) p.at["clock"] = clock->value() / 1e6;
   const PlanChoice& choice = question.as<PlanQuestion>().choice;
   if (choice.by > Seconds(0))
     p.metrics.insert(p.metrics.begin(), exact_metric("in_time", "%", 100 * in_time(p, choice.by)));
@@ -273,6 +275,11 @@ RunPlans find_run_plans(Runner& runner, const Scenario& scenario, Desk& desk) {
   notes.push_back("the best of each number of GPUs: " + sizes);
   for (std::string& change : run_changes(choice.objective, search, ranked.front()))
     notes.push_back(std::move(change));
+  const bool listed = !choice.power_limits.empty() || !choice.clocks.empty();
+  if (listed && !slower_boards_win(choice.objective, search.electricity))
+    notes.push_back(
+        "plan.power_limits and plan.clocks were not tried: a slower board ends no run sooner, and "
+        "saves no money where the price of a GPU-hour is fixed");
   if (!scenario.as<PlanQuestion>().training->chance)
     notes.push_back(fmt::format(
         "not declared: a checkpoint takes {:.0f} s from the job, a restart {:.0f} min (chance)",

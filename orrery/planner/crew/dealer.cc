@@ -33,7 +33,11 @@ ValueWriter message(Kind kind) {
 }  // namespace
 
 Dealer::Dealer(Ranks& ranks, Results& results, std::uint64_t stage, std::size_t tasks)
-    : ranks_(ranks), results_(results), stage_(stage), tasks_(tasks, Status::kFree) {
+    : ranks_(ranks),
+      results_(results),
+      stage_(stage),
+      tasks_(tasks, Status::kFree),
+      begun_(tasks, false) {
   thread_ = std::thread([this] { answer(); });
 }
 
@@ -80,7 +84,7 @@ void Dealer::answer(const Ranks::Message& got) {
     if (!task) return;  // it waits until the stage is over
     out.number(*task);
     out.real(hint_);
-    out.number(results_.asked() ? 1 : 0);
+    out.number(results_.asked() || begun_[*task] ? 1 : 0);
     ranks_.send(got.from, out.take());
   }
 }
@@ -115,7 +119,7 @@ void Dealer::reach(std::size_t task, const Task& work, const std::function<void(
     lock.lock();
     awaited_.reset();
     tasks_[own] = left ? Status::kFree : Status::kDone;
-    if (left) next_ = std::min(next_, own);
+    if (left) begun_[own] = true, next_ = std::min(next_, own);
   }
 }
 

@@ -42,7 +42,8 @@ class Dealer {
     virtual ~Results() = default;
     virtual std::optional<std::string> find(const std::string& key) = 0;
     virtual void keep(const std::string& key, const std::string& value) = 0;
-    // Whether others should ask for a result before they compute it.
+    // Whether others should ask for a result before they compute it. They do where rank 0 has begun
+    // the task.
     virtual bool asked() const = 0;
   };
 
@@ -72,6 +73,7 @@ class Dealer {
   std::mutex mutex_;
   std::condition_variable done_;
   std::vector<Status> tasks_;
+  std::vector<bool> begun_;             // left by rank 0, which has some of their results
   std::size_t next_ = 0;                // all tasks before it are taken or done
   std::optional<std::size_t> awaited_;  // while rank 0 works at another one
   double hint_ = std::numeric_limits<double>::infinity();

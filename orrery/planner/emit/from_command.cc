@@ -7,6 +7,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/model/catalog/catalog.h"
+#include "orrery/planner/answer/run_planner.h"
 #include "orrery/planner/bound/engine_bound.h"
 #include "orrery/planner/emit/launch_reader.h"
 #include "orrery/planner/verify/race.h"
@@ -15,7 +16,7 @@
 namespace orrery {
 namespace {
 
-constexpr const char* kFlag = "--from-command";
+constexpr const char* kKey = "plan.from_command";
 
 // The id of a model of the catalog by one of its names; empty: the catalog does not have it.
 std::string id_of_model(const Bundle& bundle, const std::string& name) {
@@ -29,17 +30,17 @@ std::string id_of_model(const Bundle& bundle, const std::string& name) {
 LaunchRead checked(const Bundle& bundle, const Scenario& question, const std::string& command) {
   if (divides(question.as<PlanQuestion>().choice))
     throw InputError(fmt::format(
-        "{}: is compared with one fleet; plan.mixed and plan.others have several", kFlag));
+        "{}: is compared with one fleet; plan.mixed and plan.others have several", kKey));
   LaunchRead read = read_launch(bundle, command);
   if (read.apart)
     throw InputError(fmt::format(
         "{}: the command starts an engine for prefill or decode alone; expected one that does both",
-        kFlag));
+        kKey));
   const std::string own = id_of_model(bundle, read.model),
                     wanted = id_of_model(bundle, question.model);
   if (!own.empty() && !wanted.empty() && own != wanted)
     throw InputError(
-        fmt::format("{}: the command serves {}, the question asks about {}", kFlag, own, wanted));
+        fmt::format("{}: the command serves {}, the question asks about {}", kKey, own, wanted));
   return read;
 }
 
@@ -132,6 +133,27 @@ std::vector<std::string> beside_command(Runner& runner, const Scenario& question
   if (!unread.empty())
     out.push_back("flags of the command that are not read, and do not count:" + unread);
   return out;
+}
+
+Plans find_plans_beside(Runner& runner, const Scenario& question, Desk& desk) {
+  const std::string& command = question.as<PlanQuestion>().choice.from_command;
+  if (command.empty()) return find_plans(runner, question, desk);
+  checked(runner.bundle(), question, command);
+  Plans plans = find_plans(runner, question, desk);
+  std::vector<std::string>& told = plans.answer.points.front().notes;
+  const std::vector<std::string> more = beside_command(runner, question, command, plans);
+  told.insert(told.begin() + 1, more.begin(), more.end());
+  return plans;
+}
+
+Answer answer_plan(Runner& runner, const Scenario& question, Desk& desk) {
+  if (question.as<PlanQuestion>().training) return find_run_plans(runner, question, desk).answer;
+  return find_plans_beside(runner, question, desk).answer;
+}
+
+Answer make_plans(Runner& runner, const Scenario& question) {
+  Desk desk;
+  return answer_plan(runner, question, desk);
 }
 
 }  // namespace orrery

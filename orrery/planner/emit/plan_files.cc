@@ -12,6 +12,7 @@
 #include "orrery/planner/bound/planned_load.h"
 #include "orrery/planner/emit/launch.h"
 #include "orrery/planner/emit/platforms.h"
+#include "orrery/planner/space/board_settings.h"
 #include "orrery/scenario/document/scenario_keys.h"
 
 namespace orrery {
@@ -49,12 +50,7 @@ std::string launch_script(const Bundle& bundle, const FleetPlan& plan, const std
     const LaunchCommand c = launch_command(bundle, s.option, s.role, model, max_model_len);
     out += fmt::format("\n# {} engine{} of {} GPU{} each.\n", s.engines, s.engines == 1 ? "" : "s",
                        s.option.gpus(), s.option.gpus() == 1 ? "" : "s");
-    if (s.option.power_limit)
-      out += fmt::format("# On each machine first: nvidia-smi -pl {:.0f}\n",
-                         s.option.power_limit->value());
-    if (s.option.clock)
-      out += fmt::format("# On each machine first: nvidia-smi -lgc 0,{:.0f}\n",
-                         s.option.clock->value() / 1e6);
+    out += board_commands({s.option.power_limit, s.option.clock});
     if (!c.needs.empty()) out += fmt::format("# Needs {}.\n", c.needs);
     out += c.command.empty() ? fmt::format("# No command: {}.\n", c.refused) : c.command + "\n";
   }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "orrery/hardware/cluster.h"
+#include "orrery/planner/space/board_settings.h"
 #include "orrery/planner/space/run_launch.h"
 #include "orrery/scenario/document/scenario_keys.h"
 #include "orrery/scenario/training/training_layout.h"
@@ -15,6 +16,12 @@ namespace {
 double value_of(const Point& p, const char* name) {
   const Metric* m = p.find(name);
   return m == nullptr ? 0 : m->value;
+}
+
+// The file with what the boards are set to, behind its first line where that names a shell.
+std::string with_boards(std::string text, const PowerKnobs& boards) {
+  const std::size_t at = text.starts_with("#!") ? text.find('\n') + 1 : 0;
+  return text.insert(at, board_commands(boards));
 }
 
 }  // namespace
@@ -42,9 +49,10 @@ std::vector<std::pair<std::string, std::string>> run_files(Runner& runner, const
     setting.iterations = static_cast<std::int64_t>(run_steps(run, job).value_or(1));
     for (const RunLaunch& launch : launches) {
       const std::string why = launch.refusal(plan.layout, job);
-      out.emplace_back(folder + launch.file(), why.empty()
-                                                   ? launch.text(plan.layout, job, setting)
-                                                   : fmt::format("# No command: {}.\n", why));
+      out.emplace_back(folder + launch.file(),
+                       why.empty()
+                           ? with_boards(launch.text(plan.layout, job, setting), plan.boards)
+                           : fmt::format("# No command: {}.\n", why));
     }
   }
   out.emplace_back("pareto.csv", std::move(front));

@@ -28,6 +28,9 @@ RunLayout read_layout(ValueReader& in) {
 
 void write(ValueWriter& out, const RatedRun& r) {
   write(out, r.plan.layout);
+  // No board has a limit of 0 W or a clock of 0 Hz.
+  out.real(r.plan.boards.limit.value_or(Watts(0)).value());
+  out.real(r.plan.boards.clock.value_or(Hertz(0)).value());
   for (const double x :
        {r.run.iteration.value(), r.run.total.value(), r.run.usd, r.run.joules, r.fits})
     out.real(x);
@@ -36,6 +39,8 @@ void write(ValueWriter& out, const RatedRun& r) {
 RatedRun read_run(ValueReader& in, const GpuStock& stock) {
   RatedRun r;
   r.plan = {stock, read_layout(in)};
+  if (const Watts limit(in.real()); limit > Watts(0)) r.plan.boards.limit = limit;
+  if (const Hertz clock(in.real()); clock > Hertz(0)) r.plan.boards.clock = clock;
   r.run.iteration = Seconds(in.real());
   r.run.total = Seconds(in.real());
   r.run.usd = in.real(), r.run.joules = in.real(), r.fits = in.real();

@@ -9,9 +9,9 @@
 #include "orrery/base/error.h"
 #include "orrery/planner/bound/run_bound.h"
 #include "orrery/planner/search/run_parts.h"
+#include "orrery/planner/space/board_settings.h"
 #include "orrery/planner/space/run_launch.h"
 #include "orrery/planner/space/run_space.h"
-#include "orrery/scenario/answer/prospect.h"
 #include "orrery/scenario/training/training_layout.h"
 #include "orrery/training/schedules/job_schedule.h"
 
@@ -31,6 +31,9 @@ class Layouts {
         space_(run_space(question.as<PlanQuestion>(), run.model(), run.gpus_of_node())),
         out_(out) {
     monotone_ = stack_of(training_).memory.gradient_buffer;
+    if (!slower_boards_win(choice_.objective, run_.electricity())) return;
+    for (const PowerKnobs& boards : board_settings(choice_, run_.gpu()))
+      if (boards.any() && run_.takes(boards)) boards_.push_back(boards);
   }
   // The same layouts, of which others are counted in another search.
   Layouts(const Layouts& same, RunSearch& out)
@@ -41,7 +44,8 @@ class Layouts {
         launches_(same.launches_),
         space_(same.space_),
         out_(out),
-        monotone_(same.monotone_) {}
+        monotone_(same.monotone_),
+        boards_(same.boards_) {}
 
   // The best of them. `others`: the best that are known already, of other numbers of GPUs.
   std::vector<RatedRun> best(std::int64_t gpus, const std::vector<RatedRun>& others, Desk& desk,
@@ -258,7 +262,7 @@ class Layouts {
       }
       job.micro_batch = l.micro_batch = micro[i];
       ++out_.evaluated;
-      keep({{stock_, l}, run_.run(job), *chance[i]});
+      keep(l, job, *chance[i]);
     }
   }
 
@@ -270,16 +274,47 @@ class Layouts {
     out_.nearest_share = share, out_.nearest_memory = memory;
   }
 
-  void keep(RatedRun r) {
-    if (choice_.objective == PlanObjective::kEnergy && r.run.joules <= 0)
+  // Keeps the layout at the best setting of its boards that keeps the limits.
+  void keep(const RunLayout& l, const TrainingJob& job, double fits) {
+    const RatedRun own{{stock_, l}, run_.run(job), fits};
+    if (choice_.objective == PlanObjective::kEnergy && own.run.joules <= 0)
       return out_.reject("the power of the GPU is not known");
+    const char* const reason = missed_limit(own);
+    std::optional<RatedRun> best;
+    if (*reason == 0) best = own;
+    if ((choice_.by == Seconds(0) || own.run.total <= choice_.by) && may_save(own, job)) {
+      for (const PowerKnobs& boards : boards_) {
+        RatedRun r{{stock_, l, boards}, {}, fits};
+        try {
+          r.run = run_.run(job, boards);
+        } catch (const Infeasible&) {
+          continue;  // more than the limit at the lowest clock
+        }
+        if (*missed_limit(r) != 0) continue;
+        if (!best || better(choice_.objective, r, *best)) best = r;
+      }
+    }
+    if (!best) return out_.reject(reason);
+    insert(*std::move(best));
+  }
+
+  // Whether a slower board could bring the layout among the best.
+  bool may_save(const RatedRun& own, const TrainingJob& job) const {
+    if (boards_.empty()) return false;
+    if (choice_.exhaustive || best_.size() < static_cast<std::size_t>(choice_.top)) return true;
+    RatedRun least = own;
+    const double share = run_.least_energy(job);
+    least.run.usd *= share, least.run.joules *= share;
+    return least.ranked(choice_.objective) <= best_.back().ranked(choice_.objective);
+  }
+
+  // The limit of the plan that the run does not keep; "": none. Remembers extremes.
+  const char* missed_limit(const RatedRun& r) {
     if (!out_.fastest || lower(PlanObjective::kTime, r, *out_.fastest)) out_.fastest = r;
     if (!out_.cheapest || lower(PlanObjective::kCost, r, *out_.cheapest)) out_.cheapest = r;
-    if (choice_.by > Seconds(0) && r.run.total > choice_.by)
-      return out_.reject("ends after plan.by");
-    if (choice_.budget > 0 && r.run.usd > choice_.budget)
-      return out_.reject("costs more than plan.budget");
-    insert(std::move(r));
+    if (choice_.by > Seconds(0) && r.run.total > choice_.by) return "ends after plan.by";
+    if (choice_.budget > 0 && r.run.usd > choice_.budget) return "costs more than plan.budget";
+    return "";
   }
 
   void insert(RatedRun r) {
@@ -301,41 +336,11 @@ class Layouts {
   RunSpace space_;
   RunSearch& out_;
   bool monotone_ = false;
+  std::vector<PowerKnobs> boards_;  // to be tried beside the boards' own limit and clock
   std::vector<RatedRun> best_;
 };
 
 }  // namespace
-
-double RatedRun::value(PlanObjective objective) const {
-  switch (objective) {
-    case PlanObjective::kCost:
-      return run.usd;
-    case PlanObjective::kGpus:
-      return static_cast<double>(plan.layout.gpus);
-    case PlanObjective::kEnergy:
-      return run.joules;
-    default:
-      return run.total.value();
-  }
-}
-
-double RatedRun::ranked(PlanObjective objective) const {
-  return objective == PlanObjective::kPareto ? value(objective)
-                                             : per_chance(value(objective), fits);
-}
-
-bool better(PlanObjective objective, const RatedRun& a, const RatedRun& b) {
-  const double x = a.ranked(objective), y = b.ranked(objective);
-  return x != y ? x < y : lower(objective, a, b);
-}
-
-bool lower(PlanObjective objective, const RatedRun& a, const RatedRun& b) {
-  const double x = a.value(objective), y = b.value(objective);
-  if (x != y) return x < y;
-  if (a.run.total != b.run.total) return a.run.total < b.run.total;
-  if (a.plan.layout.gpus != b.plan.layout.gpus) return a.plan.layout.gpus < b.plan.layout.gpus;
-  return a.plan.name() < b.plan.name();
-}
 
 void RunSearch::reject(const std::string& reason, std::int64_t n) { rejected[reason].layouts += n; }
 
@@ -352,6 +357,7 @@ RunSearch search(Runner& runner, const Scenario& question, Desk& desk) {
     RunPlan any{stock, {}};
     const std::unique_ptr<TrainingEvaluator> run = runner.evaluator(any.asked(question));
     if (stock.gpu.find('/') == std::string::npos) stock.gpu = run->gpu().id;
+    out.electricity = out.electricity || run->electricity();
     Layouts layouts(question, stock, *run, launches, out);
     for (const std::int64_t gpus : gpu_counts(q, stock)) {
       std::vector<RatedRun> best = layouts.best(gpus, all, desk, keys);

@@ -6,7 +6,10 @@
 //    that fits is found by bisection.
 // 3. A number of GPUs on which even the arithmetic peak takes longer than what is kept already
 //    (run_bound.h).
-// 4. The closed form of the iteration and of the run (TrainingEvaluator).
+// 4. The closed form of the iteration and of the run (TrainingEvaluator), at the boards' own limit
+//    and clock, and where a slower board can win at those of the plan, too. Of a layout the best
+//    setting is kept. A slower board ends no run sooner, so that it can win by energy alone, or by
+//    money where GPUs pay for their electricity.
 //
 // Memory grows with the micro-batch b while the global batch is fixed: what a micro-batch leaves is
 // proportional to b, and of the m micro-batches min(m, n) are in flight, where m b is constant and
@@ -21,29 +24,10 @@
 #include <vector>
 
 #include "orrery/planner/crew/desk.h"
-#include "orrery/planner/space/run_plan.h"
+#include "orrery/planner/search/rated_run.h"
 #include "orrery/scenario/runner/runner.h"
-#include "orrery/scenario/training/training_evaluator.h"
 
 namespace orrery {
-
-// A plan and what the closed form says of it.
-struct RatedRun {
-  RunPlan plan;
-  TrainingEvaluator::Run run;
-  double fits = 1;  // chance that it fits in memory
-
-  // The quantity that the objective has least of; the time where it is kPareto.
-  double value(PlanObjective objective) const;
-  // The figure by which it is ranked: the value over the chance that it fits, which is the
-  // reciprocal of its expected score (scenario/answer/prospect.h); of kPareto the value.
-  double ranked(PlanObjective objective) const;
-};
-// Whether `a` has a smaller value than `b`, then less time, fewer GPUs, and at last the smaller
-// name. The order therefore does not depend on the order of the space.
-bool lower(PlanObjective objective, const RatedRun& a, const RatedRun& b);
-// Whether `a` is better than `b`: it is ranked by less, or by the same and is lower().
-bool better(PlanObjective objective, const RatedRun& a, const RatedRun& b);
 
 struct RunSearch {
   // The best of each type and number of GPUs that keep plan.by and plan.budget, the best first, at
@@ -51,8 +35,9 @@ struct RunSearch {
   std::vector<std::vector<RatedRun>> best;
   // The extremes of all that fit in memory, whether or not they keep the limits.
   std::optional<RatedRun> fastest, cheapest;
+  bool electricity = false;    // whether some GPUs pay for what they draw
   std::int64_t layouts = 0;    // of the space
-  std::int64_t evaluated = 0;  // in closed form
+  std::int64_t evaluated = 0;  // in closed form, each at all settings of its boards
   struct Reason {
     std::int64_t layouts = 0;
     std::string example;  // the message of one of them; empty: the reason says all

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "orrery/planner/space/board_settings.h"
+
 namespace orrery {
 namespace {
 
@@ -15,10 +17,9 @@ std::string layout_name(const EngineOption& e) {
 }  // namespace
 
 std::string EngineOption::name() const {
-  return fmt::format("{} {}, {}, {}, {}{}{}", gpus(), gpu.gpu, engine,
+  return fmt::format("{} {}, {}, {}, {}{}", gpus(), gpu.gpu, engine,
                      format.empty() ? "checkpoint" : format, layout_name(*this),
-                     power_limit ? fmt::format(", {:.4g} W", power_limit->value()) : "",
-                     clock ? fmt::format(", {:.4g} MHz", clock->value() / 1e6) : "");
+                     to_text(PowerKnobs{power_limit, clock}));
 }
 
 Scenario EngineOption::asked(const Scenario& question) const {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "orrery/planner/space/board_settings.h"
+
 namespace orrery {
 
 TrainingQuestion RunLayout::asked(const TrainingQuestion& run) const {
@@ -24,12 +26,13 @@ std::string RunPlan::name() const {
   out += fmt::format(", micro batch {}", l.micro_batch);
   if (l.zero > 0) out += fmt::format(", zero {}", l.zero);
   if (l.recompute != Recompute::kNone) out += fmt::format(", recompute {}", to_text(l.recompute));
-  return out;
+  return out + to_text(boards);
 }
 
 Scenario RunPlan::asked(const Scenario& question) const {
   Scenario s = question;
   s.hardware.gpu = gpu.gpu;
+  s.hardware.power_limit = boards.limit, s.hardware.clock = boards.clock;
   s.asked = layout.asked(*question.as<PlanQuestion>().training);
   return s;
 }

@@ -1,9 +1,11 @@
-// A plan of a training run: GPUs of one type, their number, and the layout on them.
+// A plan of a training run: GPUs of one type, their number, the layout on them, and the limit and
+// the clock of their boards.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
+#include "orrery/energy/power/clock_power.h"
 #include "orrery/scenario/question/scenario.h"
 
 namespace orrery {
@@ -26,8 +28,9 @@ struct RunLayout {
 struct RunPlan {
   GpuStock gpu;
   RunLayout layout;
+  PowerKnobs boards = {};  // none: the boards' own limit and clock
 
-  // "1024 h100-sxm, bf16, tp 8, pp 8, dp 16, zero 1"; sizes of 1 are left out.
+  // "1024 h100-sxm, bf16, tp 8, pp 8, dp 16, zero 1, 500 W"; sizes of 1 are left out.
   std::string name() const;
   // The run of `question` on these GPUs. REQUIRES a PlanQuestion with a run.
   Scenario asked(const Scenario& question) const;

@@ -1,14 +1,11 @@
 #include "orrery/planner/space/space.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <optional>
 
 #include "orrery/base/error.h"
-#include "orrery/energy/power/clock_power.h"
 #include "orrery/hardware/cluster.h"
 #include "orrery/model/architecture/mixers.h"
+#include "orrery/planner/space/board_settings.h"
 
 namespace orrery {
 namespace {
@@ -53,35 +50,6 @@ void add_layouts(const PlanChoice& plan, std::int64_t node, std::int64_t most, b
   }
 }
 
-// The data sheet's limit, and those of the question that the board can be set to.
-std::vector<std::optional<Watts>> power_limits(const PlanChoice& plan, const Gpu& gpu) {
-  std::vector<std::optional<Watts>> out = {std::nullopt};
-  for (const std::string& text : plan.power_limits) {
-    const auto watts = parse_quantity(Dimension::kPower, text);
-    if (!watts || *watts <= 0)
-      throw InputError(fmt::format("plan.power_limits {}: expected a power, as 500 W", text));
-    const Watts limit(*watts);
-    const bool settable = gpu.power && limit < *gpu.power &&
-                          (!gpu.least_power_limit || limit >= *gpu.least_power_limit);
-    if (settable) out.emplace_back(limit);
-  }
-  return out;
-}
-
-// The boost clock, and the clocks of the question that the board can be locked to.
-std::vector<std::optional<Hertz>> clocks_of(const PlanChoice& plan, const Gpu& gpu) {
-  std::vector<std::optional<Hertz>> out = {std::nullopt};
-  for (const std::string& text : plan.clocks) {
-    const auto hertz = parse_quantity(Dimension::kFrequency, text);
-    if (!hertz || *hertz <= 0)
-      throw InputError(fmt::format("plan.clocks {}: expected a clock, as 1410 MHz", text));
-    const Hertz clock(*hertz);
-    if (gpu.boost_clock && clock < *gpu.boost_clock && clock >= *gpu.boost_clock * kLowestClock)
-      out.emplace_back(clock);
-  }
-  return out;
-}
-
 }  // namespace
 
 std::vector<EngineOption> engine_options(const Scenario& question, const Catalog& catalog,
@@ -104,13 +72,10 @@ std::vector<EngineOption> engine_options(const Scenario& question, const Catalog
         add_layouts(plan, node, most, experts, option, layouts);
       }
     }
-    const auto clocks = clocks_of(plan, gpu);
-    for (const std::optional<Watts>& limit : power_limits(plan, gpu)) {
-      for (const std::optional<Hertz>& clock : clocks) {
-        for (EngineOption& option : layouts) {
-          option.power_limit = limit, option.clock = clock;
-          out.push_back(option);
-        }
+    for (const PowerKnobs& boards : board_settings(plan, gpu)) {
+      for (EngineOption& option : layouts) {
+        option.power_limit = boards.limit, option.clock = boards.clock;
+        out.push_back(option);
       }
     }
   }

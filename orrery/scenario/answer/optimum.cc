@@ -56,7 +56,9 @@ std::optional<Objective> objective_of(const std::string& name, const Point& p) {
   if (name == kCost) {
     const Metric* hour = p.find("cost_per_hour");
     if (hour == nullptr) return std::nullopt;
-    return Objective{hour->value / 3600 / rate * 1e6, rate, "USD per 1M tokens"};
+    const bool calls = first_of(p, {"output_throughput", "throughput"}) == nullptr;
+    return Objective{hour->value / 3600 / rate * 1e6, rate,
+                     calls ? "USD per 1M calls" : "USD per 1M tokens"};
   }
   const Metric* energy = p.find("energy_per_token");
   const bool call = energy == nullptr;

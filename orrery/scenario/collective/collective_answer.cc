@@ -20,6 +20,7 @@
 #include "orrery/scenario/collective/flow_answer.h"
 #include "orrery/scenario/collective/link_energy_metrics.h"
 #include "orrery/scenario/collective/node_runs.h"
+#include "orrery/scenario/setup/gpu_price.h"
 
 namespace orrery {
 namespace {
@@ -37,7 +38,9 @@ struct AskedCollective {
   const std::vector<Cluster>& kinds;  // one, or one for each kind of nodes of a mixed group
   const NetworkModel& network;
   int ranks;
-  PowerKnobs knobs;
+  const std::vector<int>& gpus;  // of each kind of a mixed group
+  const ServingSetup::Hardware& hardware;
+  const CallChoice& accounts;
   const Cluster& cluster() const { return kinds.front(); }
   GroupLink link() const { return cluster().link(ranks, question.stride); }
 
@@ -53,13 +56,34 @@ struct TimedCollective {
   Bytes bytes, bus;
 };
 
+// The cost of a group of unlike nodes: each kind of GPU has a price of its own.
+void add_cost_of_kinds(const AskedCollective& a, const Estimate<Seconds>& time, Point& p) {
+  refuse_preemptions(a.accounts.cost);
+  if (a.accounts.plant.asked()) {
+    throw InputError(
+        "energy: the power of a group of unlike nodes is not predicted; a collective of one kind "
+        "of nodes has a plant");
+  }
+  EstimateSum<Usd> hour;
+  for (std::size_t i = 0; i < a.kinds.size(); ++i) {
+    const auto price = gpu_price(a.facts, a.accounts.cost, a.kinds[i].gpu(), p.notes);
+    if (price->electricity) {
+      throw InputError(
+          "cost.tier owned: the power of a group of unlike nodes, which owned GPUs pay for, is "
+          "not predicted");
+    }
+    hour.add(Family::kCollective, price->hour.scaled(real(a.gpus[i])));
+  }
+  add_call_cost(hour.total(), time, p);
+}
+
 // Adds the time and the bandwidths, and the power of the boards: at the clock that they keep.
 void add_call(const AskedCollective& a, const TimedCollective& c, const CopyingCall& call,
               Point& p) {
   std::optional<CallOnBoards> boards;
   if (a.kinds.size() == 1) {
-    boards = call_on_boards(a.facts, a.cluster().gpu(), a.knobs, call);
-  } else if (a.knobs.any()) {
+    boards = call_on_boards(a.facts, a.cluster().gpu(), a.hardware.knobs(), call);
+  } else if (a.hardware.knobs().any()) {
     throw InputError(
         "hardware (--power-limit, --clock): the boards of a group of unlike nodes have unlike "
         "limits and clocks; a collective of one kind of nodes takes them");
@@ -70,7 +94,16 @@ void add_call(const AskedCollective& a, const TimedCollective& c, const CopyingC
   p.metrics.push_back(metric("time", "us", time, kUs));
   p.metrics.push_back(rate_metric("algbw", "GB/s", c.bytes.value() / 1e9, time));
   p.metrics.push_back(rate_metric("busbw", "GB/s", c.bus.value() / 1e9, time));
-  if (boards) add_boards(*boards, a.cluster().gpu(), a.knobs, a.ranks, time, p);
+  if (boards) add_boards(*boards, a.cluster().gpu(), a.hardware.knobs(), a.ranks, time, p);
+  if (!a.accounts.asked()) return;
+  if (a.kinds.size() > 1) return add_cost_of_kinds(a, time, p);
+  const Gpu& gpu = a.cluster().gpu();
+  AccountedCall accounted{gpu, a.hardware.node, real(a.ranks), time, {}, {}};
+  if (boards) {
+    accounted.power = boards->power;
+    accounted.limit = a.hardware.power_limit.value_or(*gpu.power);
+  }
+  add_call_account(a.facts, a.accounts, accounted, p);
 }
 
 // The slowdown of computation that overlaps with the kernels of the collective, on the GPU with the
@@ -272,6 +305,7 @@ struct CollectiveGroup {
   std::vector<Cluster> kinds;
   std::unique_ptr<NetworkModel> network;
   std::string gpus, nodes;  // "h100-sxm + a100-80g-sxm", "8 hgx-h100 + 4 hgx-a100"
+  std::vector<int> counts;  // of the GPUs of each kind of a mixed group
   int ranks = 0;
 };
 
@@ -311,6 +345,11 @@ CollectiveGroup mixed_group(const CollectiveQuestion& q, const Facts& facts) {
     kinds.emplace_back(catalog, catalog.gpu(type.gpus.at(0)), ranks, type);
   CollectiveGroup g = group_with_network(std::move(kinds), ranks, q, facts.bundle());
   g.nodes = to_text(runs);
+  for (const Cluster& c : g.kinds) {
+    int& count = g.counts.emplace_back(0);
+    for (const NodeRun& run : runs)
+      if (run.type.id == c.node_type().id) count += run.count * run.type.gpu_count;
+  }
   return g;
 }
 
@@ -331,8 +370,14 @@ CollectiveGroup collective_group(const CollectiveQuestion& q,
 }  // namespace
 
 std::vector<Point> answer_collective(Facts& facts, const CollectiveQuestion& q,
-                                     const ServingSetup::Hardware& hardware, bool bounds) {
+                                     const ServingSetup::Hardware& hardware,
+                                     const CallChoice& accounts, bool bounds) {
   if (q.flow.asked()) {
+    if (accounts.asked()) {
+      throw InputError(
+          "cost, energy: a collective at flow level states neither power nor money; without "
+          "fidelity flow, topology and trace it does");
+    }
     if (q.exchange.imbalance != 1)
       throw InputError("collective.imbalance: not supported at flow level");
     if (q.is_exchange()) {
@@ -347,8 +392,8 @@ std::vector<Point> answer_collective(Facts& facts, const CollectiveQuestion& q,
       CollectiveGroupKey{hardware.gpu, hardware.node, q.nodes,
                          q.gpus.value_or(kUsualCollectiveRanks), q.stride, q.stack, q.nccl_version},
       [&] { return collective_group(q, hardware, facts); });
-  const AskedCollective asked{facts,           q, group->kinds, *group->network, group->ranks,
-                              hardware.knobs()};
+  const AskedCollective asked{facts,         q,        group->kinds, *group->network, group->ranks,
+                              group->counts, hardware, accounts};
   Point p;
   p.at = {
       {"collective", q.kind}, {"gpu", group->gpus}, {"node", group->nodes}, {"gpus", group->ranks}};

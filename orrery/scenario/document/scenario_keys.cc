@@ -260,8 +260,8 @@ void declare(Fields& f, ScenarioValues& s) {
 
 const std::vector<std::string>& keys_of(const Scenario::Asked& asked) {
   static const std::vector<std::string> kAll,
-      kCollective = {"name", "question", "objective", "hardware", "collective"},
-      kKernel = {"name", "question", "objective", "hardware", "kernel"},
+      kCollective = {"name", "question", "objective", "hardware", "collective", "cost", "energy"},
+      kKernel = {"name", "question", "objective", "hardware", "kernel", "cost", "energy"},
       kEdge = {"name", "question", "edge"}, kReplay = {"name", "question", "hardware", "replay"},
       kTraining = {"name",     "question", "objective", "model", "model_overrides",
                    "hardware", "training", "chance",    "cost",  "energy"},

@@ -39,7 +39,12 @@ class MeanSteps {
  public:
   // `by_kernel`: with their kernels by kind, on `gpu`.
   MeanSteps(const StepModel& steps, const Gpu& gpu, bool by_kernel)
-      : steps_(steps), gpu_(gpu), by_kernel_(by_kernel) {}
+      : asked_(steps),
+        kernels_(steps.memories().take(steps.kernels())),
+        steps_(steps.with(*kernels_)),
+        gpu_(gpu),
+        by_kernel_(by_kernel) {}
+  ~MeanSteps() { asked_.memories().give_back(std::move(kernels_)); }
 
   // Adds their kernels to `kinds`. REQUIRES steps.
   ClockedSteps all(const StepCounts& counts, WorkOfKinds& kinds) {
@@ -81,7 +86,9 @@ class MeanSteps {
     return at->second;
   }
 
-  const StepModel& steps_;
+  const StepModel& asked_;
+  std::unique_ptr<RememberedKernels> kernels_;
+  const StepModel steps_;  // asked_ with kernels_
   const Gpu& gpu_;
   const bool by_kernel_;
   std::map<Key, Mean> known_;
@@ -133,10 +140,12 @@ class PoolBoards {
  private:
   // The steps that start in a window take `time`.
   void work(const StepWindow& w, Seconds time) {
-    std::vector<ClockedSteps> kinds;
+    std::array<ClockedSteps, 2> both;
+    std::size_t n = 0;
     kinds_ = WorkOfKinds();
     for (const StepCounts* c : {&w.decoding, &w.prefilling})
-      if (c->steps > 0) kinds.push_back(steps_.all(*c, kinds_));
+      if (c->steps > 0) both[n++] = steps_.all(*c, kinds_);
+    const std::span<const ClockedSteps> kinds(both.data(), n);
     ClockedSteps all;
     Seconds predicted;
     for (const ClockedSteps& k : kinds) all.reference += k.reference, predicted += k.time;
@@ -147,7 +156,7 @@ class PoolBoards {
     const std::string& engine = served_.deployment.engine.id;
     // Steps that run at the reference clock keep their power.
     if (all.reference.time == all.time && !served_.steps->governed()) {
-      busy_ = *gpu_.power * share_of_limit(constants_, board_, gain_, all.reference);
+      busy_ = *gpu_.power * spent_.drawn;
       return;
     }
     if (served_.steps->governed()) {

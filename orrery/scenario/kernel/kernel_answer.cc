@@ -59,7 +59,8 @@ void add_power(const TimedCall& call, const KernelBoard& b, Point& p) {
   if (call.clock) p.metrics.push_back(clock_metric(call.clock->clock, call.clock->error, b.gpu));
 }
 
-Point time_of_kernel(const Op& op, const KernelBoard& board, bool repeated) {
+Point time_of_kernel(Facts& facts, const Op& op, const KernelBoard& board, bool repeated,
+                     const CallChoice& accounts) {
   const Gpu& gpu = board.gpu;
   const KernelModel& model = board.model;
   const TimedCall call = timed(op, board, repeated);
@@ -82,9 +83,15 @@ Point time_of_kernel(const Op& op, const KernelBoard& board, bool repeated) {
   p.metrics.push_back(rate_metric("bandwidth", "GB/s", moved.value() / 1e9, t.time));
   p.metrics.push_back(exact_metric("peak_bandwidth", "GB/s", gpu.memory.bandwidth.value() / 1e9));
   if (call.power) add_power(call, board, p);
+  if (accounts.asked()) {
+    AccountedCall accounted{gpu, "", 1, t.time, call.power, {}};
+    if (board.power != nullptr)
+      accounted.limit = board.knobs.limit.value_or(board.power->board().limit);
+    add_call_account(facts, accounts, accounted, p);
+  }
   p.at["bound"] = to_text(t.bound);
-  p.notes = {model.provenance(op) + substitute(op, gpu) +
-             (repeated ? "; repeated on the same operands" : "")};
+  p.notes.insert(p.notes.begin(), model.provenance(op) + substitute(op, gpu) +
+                                      (repeated ? "; repeated on the same operands" : ""));
   return p;
 }
 
@@ -96,10 +103,11 @@ KernelClasses classes_of(const KernelQuestion& q) {
   return c;
 }
 
-Point answer_kernel(const KernelQuestion& q, const KernelBoard& board) {
+Point answer_kernel(Facts& facts, const KernelQuestion& q, const KernelBoard& board,
+                    const CallChoice& accounts) {
   const bool has_context = reads(q, "context");
   const Op op = make_op(q, q.m, has_context ? q.context : 0);
-  Point p = time_of_kernel(op, board, q.repeated);
+  Point p = time_of_kernel(facts, op, board, q.repeated, accounts);
   nlohmann::ordered_json at = {{"op", q.op}, {"gpu", board.gpu.id}, {"m", q.m}};
   if (has_context) at["context"] = q.context;
   at["sizes"] = describe(op);

@@ -1,6 +1,6 @@
 // The answer to a question about single kernels (kernel_question.h): the time of one call, what the
-// data sheet's rates allow, how near the kernel comes to them, and the power and the energy of the
-// board while it runs.
+// data sheet's rates allow, how near the kernel comes to them, the power and the energy of the
+// board while it runs, and the money and the emissions of a call.
 #pragma once
 
 #include "orrery/energy/power/power_model.h"
@@ -8,6 +8,7 @@
 #include "orrery/kernel/tiers/kernel_model.h"
 #include "orrery/scenario/answer/answer.h"
 #include "orrery/scenario/question/kernel_question.h"
+#include "orrery/scenario/setup/call_account.h"
 
 namespace orrery {
 
@@ -23,8 +24,10 @@ struct KernelBoard {
   PowerKnobs knobs;
 };
 
-// Answers one call. InputError: sizes that do not divide, or check_knobs. NoData: the GPU does not
+// Answers one call. `accounts`: its money and its plant. InputError: sizes that do not divide,
+// check_knobs, or add_call_account. NoData: the GPU does not
 // multiply in the format. Infeasible: the board draws more than the limit at its lowest clock.
-Point answer_kernel(const KernelQuestion& question, const KernelBoard& board);
+Point answer_kernel(Facts& facts, const KernelQuestion& question, const KernelBoard& board,
+                    const CallChoice& accounts);
 
 }  // namespace orrery

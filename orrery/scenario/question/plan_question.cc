@@ -136,7 +136,8 @@ void declare(Fields& f, PlanChoice& p) {
       .repeats();
   f.add("clocks", p.clocks,
         "highest clocks of a GPU's multiprocessors to choose from, as 1410 MHz; the boost clock is "
-        "always tried, and each clock at each power limit")
+        "always tried, and each clock at each power limit. Of a run both count where a slower "
+        "board can win: with objective energy, and with cost where owned GPUs pay for electricity")
       .repeats();
   f.add("mixed", p.mixed,
         "the engines of a model may be of several kinds, on several types of GPUs, each with a "
@@ -153,6 +154,10 @@ void declare(Fields& f, PlanChoice& p) {
       },
       [&p] { return json_of(p.others); },
       "further models that share the GPUs and the money, by names: each has model, load and slo");
+  f.add("from_command", p.from_command,
+        "command that starts an engine today (vllm serve ..., python -m sglang.launch_server ..., "
+        "trtllm-serve ...): the notes of the best plan say what it brings under the load, and what "
+        "the plan changes");
   f.add("exhaustive", p.exhaustive,
         "look at every candidate instead of those that can win; the plans are the same");
   f.add("by", p.by, "longest time to the end of a run, as 60 d; 0 s: no limit");
@@ -182,9 +187,9 @@ void declare(Fields& f, PlanChoice& p) {
 
 const std::vector<std::string>& plan_keys_of_services() {
   static const std::vector<std::string> keys = {
-      "engines",      "modes",  "dp",     "engine_gpus", "explain", "what_if_gpu",
-      "availability", "repair", "robust", "day",         "startup", "power_limits",
-      "clocks",       "spare",  "mixed",  "others"};
+      "engines",     "modes",        "dp",     "engine_gpus", "explain",
+      "what_if_gpu", "availability", "repair", "robust",      "day",
+      "startup",     "spare",        "mixed",  "others",      "from_command"};
   return keys;
 }
 

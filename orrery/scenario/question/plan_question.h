@@ -94,7 +94,8 @@ struct PlanChoice {
   std::vector<std::string> clocks;        // likewise; none: the boost clock alone
   bool mixed = false;                     // the engines of a model may be of several kinds
   std::vector<PlannedModel> others;       // models that share the GPUs and the money
-  bool exhaustive = false;                // look at all candidates instead of those that can win
+  std::string from_command;  // that starts an engine today, to be compared; empty: none
+  bool exhaustive = false;   // look at all candidates instead of those that can win
 
   // The members that follow are of a run alone.
   Seconds by;                                               // longest time to train; 0: no limit

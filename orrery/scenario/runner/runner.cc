@@ -114,8 +114,9 @@ void answer_point(Facts& facts, const Scenario& s, const RunOptions& options,
         "cost.preemptions_per_day: a steady state has no losses; simulate and train count them");
   if (s.if_asked<SteadyQuestion>() || s.if_asked<ServiceQuestion>())
     return answer_serving(facts, s, options, points.front());
+  const CallChoice accounts{s.cost, s.plant};
   if (const auto* q = s.if_asked<CollectiveQuestion>()) {
-    points = answer_collective(facts, *q, s.hardware, options.bounds);
+    points = answer_collective(facts, *q, s.hardware, accounts, options.bounds);
     return;
   }
   if (const auto* q = s.if_asked<EdgeQuestion>()) {
@@ -130,7 +131,9 @@ void answer_point(Facts& facts, const Scenario& s, const RunOptions& options,
   if (const auto* q = s.if_asked<KernelQuestion>()) {
     const KernelClasses classes = classes_of(*q);
     points = {answer_kernel(
-        *q, {gpu, facts.kernels(gpu, classes), facts.power(gpu, classes), s.hardware.knobs()})};
+        facts, *q,
+        {gpu, facts.kernels(gpu, classes), facts.power(gpu, classes), s.hardware.knobs()},
+        accounts)};
     return;
   }
   const auto model = facts.latest<Architecture>(TrainedModelKey{s.model, s.model_overrides},

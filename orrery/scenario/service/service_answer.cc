@@ -61,6 +61,15 @@ Times times_of(const ServiceQuestion& s, const SimulationResult& r) {
   return t;
 }
 
+// quantile() of a sample that is sorted and not empty.
+double quantile_of_sorted(const std::vector<double>& sample, double p) {
+  const double position = p * static_cast<double>(sample.size() - 1);
+  const auto below = static_cast<std::size_t>(position);
+  const double fraction = position - static_cast<double>(below);
+  if (fraction == 0) return sample[below];
+  return sample[below] + fraction * (sample[below + 1] - sample[below]);
+}
+
 void add_distribution(std::vector<Metric>& m, const std::string& name, std::vector<double> sample) {
   if (sample.empty()) return;
   sort_sample(sample);
@@ -71,7 +80,7 @@ void add_distribution(std::vector<Metric>& m, const std::string& name, std::vect
   };
   put("", sum / static_cast<double>(sample.size()));
   for (const auto& [what, p] : {std::pair{"_p50", 0.5}, {"_p90", 0.9}, {"_p99", 0.99}})
-    put(what, quantile(sample, p));
+    put(what, quantile_of_sorted(sample, p));
 }
 
 // First tokens of each priority, where there are several.

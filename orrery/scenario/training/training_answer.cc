@@ -240,18 +240,19 @@ std::shared_ptr<const TrainingAnswerer::Machine> TrainingAnswerer::machine(
   });
 }
 
-IterationClock TrainingAnswerer::clock_of(const TrainingJob& job, const Machine& on,
-                                          const TrainingConstants& k, Seconds paging) const {
-  if (!setting_.knobs.any()) return {};
+IterationClock TrainingAnswerer::clock_of(const TrainingJob& job, const TrainingConstants& k,
+                                          const ClockedOn& on) const {
+  if (!on.knobs.any()) return {};
   const Gpu& gpu = setting_.gpu;
-  check_board(facts_, gpu, setting_.knobs);
+  check_board(facts_, gpu, on.knobs);
   const FlopsPerSecond peak = gpu.peak(gpu.compute_dtype(job.precision.compute));
-  return iteration_clock(facts_.step_power(), gpu, setting_.knobs, [&](double slowdown) {
+  return iteration_clock(facts_.step_power(), gpu, on.knobs, [&](double slowdown) {
     const ClockedKernels kernels(setting_.kernels, slowdown);
+    const Machine& m = on.machine;
     const IterationParts parts =
-        IterationModel(setting_.model, on.cluster, kernels, *on.network).parts(job, traits_);
+        IterationModel(setting_.model, m.cluster, kernels, *m.network).parts(job, traits_);
     IterationTime t = iteration_time(parts, k, job);
-    t.optimizer += paging, t.total += paging;
+    t.optimizer += on.paging, t.total += on.paging;
     return work_of(t, executed_flops(parts, job), peak);
   });
 }
@@ -264,7 +265,7 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   const TrainingConstants k = constants(job, release_);
   // The step of a paged optimizer fetches what lies on the host, and writes it back.
   const Seconds paging = 2 * (memory.paged / host_link(gpu));
-  const IterationClock clock = clock_of(job, *on, k, paging);
+  const IterationClock clock = clock_of(job, k, {*on, setting_.knobs, paging});
   const ClockedKernels kernels(setting_.kernels, clock.clock.slowdown);
   const IterationModel iterations(setting_.model, on->cluster, kernels, *on->network);
   const IterationParts parts = iterations.parts(job, traits_);

@@ -74,16 +74,18 @@ class TrainingAnswerer {
   void answer(TrainingJob job, Point& point);
 
   // A search over layouts needs these parts of the answer, each for a fraction of its time. All of
-  // them REQUIRE that check_job and the schedule accept, and no knobs of the boards.
+  // them REQUIRE that check_job and the schedule accept, and a setting without knobs.
   //
   // The memory of the fullest rank.
   TrainingMemory memory(const TrainingJob& job) const;
   // The iteration by its closed form, as answer() has it.
   struct Timed {
     IterationTime time;
-    Flops executed;  // by a GPU
+    ClockedSteps steps;  // the work of a GPU's board
   };
-  Timed time(const TrainingJob& job) const;
+  // With the boards at a limit or a clock (InputError, NoData: check_board; Infeasible: none is low
+  // enough).
+  Timed time(const TrainingJob& job, const PowerKnobs& boards) const;
   // The chance that a job with this memory fits.
   double fits(const TrainingMemory& memory) const;
   // The mean time of the run with evaluations, checkpoints and failures; nothing: the question has
@@ -111,9 +113,14 @@ class TrainingAnswerer {
   std::optional<Undeclared> undeclared_torch(const IterationModel& iterations,
                                              const IterationTime& time, const TrainingConstants& k,
                                              const TrainingJob& job) const;
-  // The boards' clock during an iteration. `paging`: added to the optimizer.
-  IterationClock clock_of(const TrainingJob& job, const Machine& on, const TrainingConstants& k,
-                          Seconds paging) const;
+  // The boards' clock under `knobs` during an iteration. `paging`: added to the optimizer.
+  struct ClockedOn {
+    const Machine& machine;
+    PowerKnobs knobs;
+    Seconds paging;
+  };
+  IterationClock clock_of(const TrainingJob& job, const TrainingConstants& k,
+                          const ClockedOn& on) const;
   void calibrate();
   TrainingCalibration calibration_of(const std::vector<CalibrationRun>& runs) const;
   // The run that repeats the iteration: adds evaluation, time_to_train, gpu_hours and cost. With

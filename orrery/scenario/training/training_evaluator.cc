@@ -1,5 +1,8 @@
 #include "orrery/scenario/training/training_evaluator.h"
 
+#include <span>
+
+#include "orrery/base/error.h"
 #include "orrery/scenario/setup/gpu_price.h"
 #include "orrery/scenario/setup/served_model.h"
 #include "orrery/scenario/training/training_chance.h"
@@ -30,17 +33,35 @@ std::int64_t TrainingEvaluator::gpus_of_node() const {
   return node_of(facts_.catalog(), gpu_, setting_->node).gpu_count;
 }
 
-TrainingEvaluator::Run TrainingEvaluator::run(const TrainingJob& job) const {
-  const TrainingAnswerer::Timed timed = answerer_->time(job);
+bool TrainingEvaluator::takes(const PowerKnobs& boards) const {
+  try {
+    check_board(facts_, gpu_, boards);
+  } catch (const InputError&) {
+    return false;
+  } catch (const NoData&) {
+    return false;
+  }
+  return true;
+}
+
+double TrainingEvaluator::least_energy(const TrainingJob& job) const {
+  return orrery::least_energy(facts_.step_power(), gpu_, "",
+                              answerer_->time(job, {}).steps.reference);
+}
+
+TrainingEvaluator::Run TrainingEvaluator::run(const TrainingJob& job,
+                                              const PowerKnobs& boards) const {
+  const TrainingAnswerer::Timed timed = answerer_->time(job, boards);
   Run out;
   out.iteration = timed.time.total;
   out.total = answerer_->run(timed.time, job).value_or(timed.time.total);
   const double gpus = static_cast<double>(job.plan.devices());
   out.usd = gpus * hour() * (out.total.value() / 3600);
   if (gpu_.power && facts_.chip(gpu_.id) == nullptr) {
-    const FlopsPerSecond peak = gpu_.peak(gpu_.compute_dtype(job.precision.compute));
-    const StepWork work = work_of(timed.time, timed.executed, peak);
-    const Estimate<Watts> power = step_power(facts_.step_power(), gpu_, "", work);
+    const StepPowerConstants& law = facts_.step_power();
+    const Estimate<Watts> power =
+        boards.any() ? clocked_step_power(law, gpu_, "", boards, std::span(&timed.steps, 1))
+                     : step_power(law, gpu_, "", timed.steps.reference);
     out.joules = gpus * (power.value * out.total).value();
     if (plant_)
       out.usd = plant_->with_electricity(*price_, {power, gpus, 0}).value.value() *

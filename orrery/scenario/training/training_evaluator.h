@@ -39,7 +39,17 @@ class TrainingEvaluator {
     Seconds iteration, total;
     double usd = 0, joules = 0;
   };
-  Run run(const TrainingJob& job) const;
+  Run run(const TrainingJob& job) const { return run(job, {}); }
+  // With the boards at a limit or a clock. REQUIRES takes(boards). Infeasible: a board draws more
+  // than the limit at its lowest clock.
+  Run run(const TrainingJob& job, const PowerKnobs& boards) const;
+  // The share of the energy, and of the money, of run(job) that no limit and no clock of the boards
+  // goes below. REQUIRES that the power of the GPU is known.
+  double least_energy(const TrainingJob& job) const;
+  // Whether the boards can be set so, and their power and clock are known.
+  bool takes(const PowerKnobs& boards) const;
+  // Whether USD hold what the GPUs draw.
+  bool electricity() const { return plant_.has_value(); }
 
   // USD for an hour of one GPU, without the electricity of an owned one; 0: not asked for.
   double hour() const { return price_ ? price_->hour.value.value() : 0; }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "orrery/kernel/tiers/clocked_kernels.h"
 #include "orrery/scenario/training/training_answer.h"
 
 namespace orrery {
@@ -14,12 +15,21 @@ double TrainingAnswerer::fits(const TrainingMemory& m) const {
   return fit_probability(m, memory_.fitted.error);
 }
 
-TrainingAnswerer::Timed TrainingAnswerer::time(const TrainingJob& job) const {
+TrainingAnswerer::Timed TrainingAnswerer::time(const TrainingJob& job,
+                                               const PowerKnobs& boards) const {
   const auto on = machine(job.plan.devices());
   const TrainingConstants k = constants(job, release_);
-  const IterationModel iterations(setting_.model, on->cluster, setting_.kernels, *on->network);
-  const IterationParts parts = iterations.parts(job, traits_);
-  return {iteration_time(parts, k, job), executed_flops(parts, job)};
+  const IterationClock clock = clock_of(job, k, {*on, boards, Seconds(0)});
+  const Gpu& gpu = setting_.gpu;
+  const auto timed = [&](const KernelModel& kernels) -> Timed {
+    const IterationModel iterations(setting_.model, on->cluster, kernels, *on->network);
+    const IterationParts parts = iterations.parts(job, traits_);
+    const IterationTime t = iteration_time(parts, k, job);
+    const FlopsPerSecond peak = gpu.peak(gpu.compute_dtype(job.precision.compute));
+    return {t, clock.steps(work_of(t, executed_flops(parts, job), peak), t.total)};
+  };
+  if (clock.clock.slowdown <= 1) return timed(setting_.kernels);
+  return timed(ClockedKernels(setting_.kernels, clock.clock.slowdown));
 }
 
 std::optional<Seconds> TrainingAnswerer::run(const IterationTime& t, const TrainingJob& job) const {

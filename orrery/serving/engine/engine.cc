@@ -56,8 +56,8 @@ void Engine::balance() {
   let_in_ = go;
 }
 
-bool Engine::start_wave(SimTime now) {
-  Wave wave;
+bool Engine::gather(Wave& wave) {
+  if (ranks_.size() == 1) return ranks_.front().planned();
   if (!unused_.empty()) {
     wave.ranks = std::move(unused_.back());
     unused_.pop_back();
@@ -66,13 +66,18 @@ bool Engine::start_wave(SimTime now) {
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     if (ranks_[i].planned()) wave.ranks.push_back(static_cast<std::uint32_t>(i));
   }
-  if (wave.ranks.empty()) {
-    unused_.push_back(std::move(wave.ranks));
-    return false;
-  }
-  const auto [shape, computing] = slowest();
+  if (!wave.ranks.empty()) return true;
+  unused_.push_back(std::move(wave.ranks));
+  return false;
+}
+
+bool Engine::start_wave(SimTime now) {
+  Wave wave;
+  if (!gather(wave)) return false;
+  const auto [slowest_step, computing] = slowest();
+  const StepShape& shape = *slowest_step;
   SimTime loading;
-  for (std::uint32_t i : wave.ranks) loading = std::max(loading, ranks_[i].loading());
+  each_rank(wave, [&](std::size_t i) { loading = std::max(loading, ranks_[i].loading()); });
   if (start_up_ > SimTime{} && !shape.chunks.empty()) {
     loading += start_up_;
     start_up_ = {};
@@ -90,11 +95,11 @@ bool Engine::start_wave(SimTime now) {
   last_end_ = wave.end = std::max(entered_ + latency, last_end_ + pace);
   if (log_) record(shape, wave.end);
   if (windows_) windows_->add(counts_of(wave), entered_, pace);
-  for (std::uint32_t i : wave.ranks) ranks_[i].start(pace);
   busy_ += pace;
   ++steps_;
   held_ = let_in_ ? 0 : held_ + 1;
   decode_steps_ += shape.chunks.empty();
+  each_rank(wave, [&](std::size_t i) { ranks_[i].start(pace); });
   waves_.push_back(std::move(wave));
   return true;
 }
@@ -110,20 +115,20 @@ void Engine::record(const StepShape& shape, SimTime end) const {
 
 StepCounts Engine::counts_of(const Wave& wave) const {
   StepCounts sum{1};
-  for (std::uint32_t i : wave.ranks) {
-    const StepShape s = ranks_[i].shape();
+  each_rank(wave, [&](std::size_t i) {
+    const StepShape& s = ranks_[i].shape();
     sum.decodes += s.decodes + s.verifies;
     sum.decode_past += s.decode_past + s.verify_past;
     for (const PromptChunk& c : s.chunks)
       ++sum.prompts, sum.prompt_tokens += c.new_tokens, sum.prompt_past += c.past;
-  }
+  });
   return sum;
 }
 
-std::pair<StepShape, SimTime> Engine::slowest() const {
+std::pair<const StepShape*, SimTime> Engine::slowest() {
   if (ranks_.size() == 1) {
-    const StepShape only = ranks_.front().shape();
-    return {only, timer_.time(only)};
+    const StepShape& only = ranks_.front().shape();
+    return {&only, timer_.time(only)};
   }
   // The slowest step is the one with the most new tokens or the one with the longest pasts.
   StepShape most, longest;
@@ -134,7 +139,7 @@ std::pair<StepShape, SimTime> Engine::slowest() const {
       ++all;  // the dummy step's token
       continue;
     }
-    const StepShape s = r.shape();
+    const StepShape& s = r.shape();
     std::int64_t tokens = s.decodes + s.verify_tokens, past = s.decode_past + s.verify_past;
     for (const PromptChunk& c : s.chunks) tokens += c.new_tokens, past += c.past;
     all += tokens;
@@ -144,17 +149,19 @@ std::pair<StepShape, SimTime> Engine::slowest() const {
     if (busiest || deepest) same = busiest && deepest;
   }
   most.wave_tokens = longest.wave_tokens = all;
-  const SimTime t = timer_.time(most);
-  if (same) return {most, t};
-  const SimTime u = timer_.time(longest);
-  return u > t ? std::pair{longest, u} : std::pair{most, t};
+  slowest_ = most;
+  SimTime t = timer_.time(most);
+  if (!same) {
+    if (const SimTime u = timer_.time(longest); u > t) slowest_ = longest, t = u;
+  }
+  return {&slowest_, t};
 }
 
 void Engine::end_step() {
   Wave wave = std::move(waves_.front());
   waves_.erase(waves_.begin());
-  for (std::uint32_t i : wave.ranks) ranks_[i].end_step(wave.end, deliveries_[i]);
-  unused_.push_back(std::move(wave.ranks));
+  each_rank(wave, [&](std::size_t i) { ranks_[i].end_step(wave.end, deliveries_[i]); });
+  if (ranks_.size() > 1) unused_.push_back(std::move(wave.ranks));
 }
 
 void Engine::expect(std::uint32_t request, SimTime first_token) {

@@ -97,12 +97,21 @@ class Engine {
  private:
   struct Wave {
     SimTime end;
-    std::vector<std::uint32_t> ranks;  // ranks that have work of their own
+    std::vector<std::uint32_t> ranks;  // those of several that have work of their own
   };
   bool start_wave(SimTime now);
+  // Calls `of(i)` for each rank that has work of its own in a wave.
+  template <class Of>
+  void each_rank(const Wave& wave, const Of& of) const {
+    if (ranks_.size() == 1) return of(0);
+    for (std::uint32_t i : wave.ranks) of(i);
+  }
+  // The ranks that have planned a step take part in the wave. Returns whether there are any.
+  bool gather(Wave& wave);
   void balance();
   // The slowest of the ranks' planned steps, with the tokens of all ranks, and its time.
-  std::pair<StepShape, SimTime> slowest() const;
+  // A step of one rank alone is not copied: the answer is valid until that rank plans a step.
+  std::pair<const StepShape*, SimTime> slowest();
   void record(const StepShape& shape, SimTime end) const;
   // The sequences of all ranks that take part in a wave.
   StepCounts counts_of(const Wave& wave) const;
@@ -112,6 +121,7 @@ class Engine {
   ReplicaConfig config_;
   StepTimer& timer_;
   std::vector<Replica> ranks_;
+  StepShape slowest_;                               // of several ranks
   std::vector<Wave> waves_;                         // under way, oldest first
   std::vector<std::vector<std::uint32_t>> unused_;  // memory of waves that have ended
   SimTime entered_, pace_, last_end_;               // of the last wave that started

@@ -65,9 +65,6 @@ void Replica::plan_ahead(SimTime now) {
   if (plan(now, under_way(count_))) ++count_;
 }
 
-StepShape Replica::shape() const { return under_way(started_).shape; }
-SimTime Replica::loading() const { return under_way(started_).loading; }
-
 void Replica::ask() {
   disturbed_ = false;
   plan_.clear();
@@ -247,7 +244,7 @@ ReplicaCounts Replica::counts() const {
 
 void Replica::end_step(SimTime now, FrontEndDelivery& delivery) {
   Step& step = steps_[first_];
-  first_ = (first_ + 1) % steps_.size();
+  first_ = place(first_ + 1);
   --started_;
   --count_;
   asked_ = false;

@@ -138,9 +138,9 @@ class Replica {
   void plan_ahead(SimTime now);
   // Whether a step is planned that has not started. shape() is valid until the next plan_ahead().
   bool planned() const { return count_ > started_; }
-  StepShape shape() const;
+  const StepShape& shape() const { return under_way(started_).shape; }
   // Time that the planned step first waits for adapters and KV blocks from the host or the disk.
-  SimTime loading() const;
+  SimTime loading() const { return under_way(started_).loading; }
   // The planned step starts and lasts `duration`.
   void start(SimTime duration);
   // The oldest started step ends at `now`: its tokens are made and go out through `delivery`, and
@@ -211,8 +211,10 @@ class Replica {
     Slot slot;
   };
   std::size_t depth() const;
-  Step& under_way(std::size_t i) { return steps_[(first_ + i) % steps_.size()]; }
-  const Step& under_way(std::size_t i) const { return steps_[(first_ + i) % steps_.size()]; }
+  // The i-th of the ring. REQUIRES i < steps_.size().
+  Step& under_way(std::size_t i) { return steps_[place(first_ + i)]; }
+  const Step& under_way(std::size_t i) const { return steps_[place(first_ + i)]; }
+  std::size_t place(std::size_t i) const { return i < steps_.size() ? i : i - steps_.size(); }
   KvHeld holding() const;
   // Whether the step computes one token of each member of the decode group and nothing else.
   bool even(const Step& step) const;

@@ -55,6 +55,9 @@ void BlockPool::take(std::int64_t n, std::vector<BlockId>& out) {
   BlockId* const end = out.data() + out.size();
   for (; to != end && taken_ < size_; ++to) *to = static_cast<BlockId>(taken_++);
   std::int64_t head = head_;
+  if (cached_.empty()) {  // nothing was ever shared, so that the ring has no gaps
+    for (; to != end; ++to) *to = queue_[static_cast<std::size_t>(head++) & mask];
+  }
   for (; to != end; ++to) {
     do *to = queue_[static_cast<std::size_t>(head++) & mask];
     while (*to == kNoBlock);
@@ -84,11 +87,16 @@ void BlockPool::release(std::span<const BlockId> blocks) {
   }
   const auto more = static_cast<std::int64_t>(blocks.size());
   if (tail_ - head_ + more > static_cast<std::int64_t>(queue_.size())) make_room(more);
-  const std::int64_t before = tail_;
+  // There is room for all of them: one that is kNoBlock is written, and the next one over it.
+  BlockId* const queue = queue_.data();
+  const std::size_t mask = queue_.size() - 1;
+  std::int64_t tail = tail_;
   for (std::size_t i = blocks.size(); i-- > 0;) {
-    if (blocks[i] != kNoBlock) queued(tail_++) = blocks[i];
+    queue[static_cast<std::size_t>(tail) & mask] = blocks[i];
+    tail += blocks[i] != kNoBlock;
   }
-  free_ += tail_ - before;
+  free_ += tail - tail_;
+  tail_ = tail;
 }
 
 void BlockPool::share(BlockId block) {

@@ -37,6 +37,7 @@ KvMemory::KvMemory(const SchedulerLimits& limits, std::int64_t blocks, bool pref
       state_blocks_(options.state_blocks) {
   if (reserve_ != KvOptions::Reserve::kNothing) extents_.emplace(blocks);
   if (groups_.separate_pools()) window_pool_.emplace(groups_.window_blocks(blocks), prefix_caching);
+  plain_ = groups_.count() == 1 && !window_pool_ && !tiers_.on() && state_blocks_ == 0;
 }
 
 // The identity of a block of a request's tokens. Blocks within the identified part of a prompt are
@@ -206,6 +207,15 @@ BlockId KvMemory::take_block() {
 }
 
 bool KvMemory::reserve(Sequence& s, std::int64_t tokens) {
+  if (plain_) {
+    const std::int64_t more =
+        KvGroups::rows(tokens, block_size_) - static_cast<std::int64_t>(s.blocks.size());
+    if (more > pool_.free()) return false;
+    pool_.take(more, s.blocks);
+    held_blocks_ += std::max<std::int64_t>(more, 0);
+    measure(s);
+    return true;
+  }
   std::int64_t more = blocks_for(tokens) - blocks_of(s);
   if (more > pool_.free()) return false;
   for (; static_cast<std::int64_t>(s.state.size()) < state_blocks_; --more)
@@ -254,9 +264,10 @@ bool KvMemory::grow_blocks(Sequence& s, std::int32_t tokens) {
 }
 
 void KvMemory::measure(Sequence& s) const {
-  s.room = window_pool_
-               ? s.window_rows * block_size_
-               : static_cast<std::int32_t>(s.blocks.size()) / groups_.count() * block_size_;
+  const auto blocks = static_cast<std::int32_t>(s.blocks.size());
+  s.room = plain_         ? blocks * block_size_
+           : window_pool_ ? s.window_rows * block_size_
+                          : blocks / groups_.count() * block_size_;
   s.next_full = pool_.caching() ? (s.published + 1) * block_size_ : INT32_MAX;
 }
 

@@ -221,6 +221,7 @@ class KvMemory {
   KvOptions::Reserve reserve_;
   std::optional<Extents> extents_;
   std::int64_t adapter_blocks_, state_blocks_;
+  bool plain_ = false;  // a row is one block of pool_, which takes nothing else of a sequence
   std::vector<Adapter> adapters_;  // in the pool; a handful
   std::int64_t adapter_loads_ = 0;
   std::int64_t held_blocks_ = 0, held_tokens_ = 0;  // sums over sequences, given back included

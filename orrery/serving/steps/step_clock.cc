@@ -163,14 +163,10 @@ double StepClock::table_time(const Counts& counts, std::vector<float>& row, doub
   return a + (b - a) * at.beyond;
 }
 
-double StepClock::node(const Counts& counts, std::vector<float>& row, std::size_t index) {
-  float& v = row[index];
-  if (v == 0) {
-    batch_.groups.clear();
-    add_decodes(counts, context_of(index), context_of(index));
-    v = static_cast<float>(asked(0));
-  }
-  return static_cast<double>(v);
+void StepClock::fill(const Counts& counts, std::vector<float>& row, std::size_t index) {
+  batch_.groups.clear();
+  add_decodes(counts, context_of(index), context_of(index));
+  row[index] = static_cast<float>(asked(0));
 }
 
 }  // namespace orrery

@@ -60,7 +60,11 @@ class StepClock : public StepTimer {
   };
   SimTime prompt_time(const StepShape& step);
   double table_time(const Counts& counts, std::vector<float>& row, double context);
-  double node(const Counts& counts, std::vector<float>& row, std::size_t index);
+  double node(const Counts& counts, std::vector<float>& row, std::size_t index) {
+    if (row[index] == 0) fill(counts, row, index);
+    return static_cast<double>(row[index]);
+  }
+  void fill(const Counts& counts, std::vector<float>& row, std::size_t index);
   void add_decodes(const Counts& counts, double decode_past, double verify_past);
 
   // Asks the step room for the time of batch_, in seconds.

@@ -182,6 +182,7 @@ ValidationReport validate_energy(const std::filesystem::path& dir, const std::st
   const KernelActivity activity(bundle);
   const BoardPowers boards(bundle);
   const NearestReadings nearest(rows);
+  const SameCalls same(rows);
   std::set<std::string> gpus;
   for (const KernelPowerRow& r : rows) gpus.insert(r.gpu);
   for (const std::string& id : gpus) {
@@ -193,7 +194,9 @@ ValidationReport validate_energy(const std::filesystem::path& dir, const std::st
       if (r.gpu != id || !r.left_out || r.again || !asked(name)) continue;
       report.rows.push_back(row_of(r, name, {activity, boards.of(gpu), surfaces}));
       if (const Watts near = nearest.of(r); near > Watts(0))
-        report.rows.back().peers = {{"its four nearest readings", near.value()}};
+        report.rows.back().peers["its four nearest readings"] = near.value();
+      if (const Watts again = same.again(r); again > Watts(0))
+        report.rows.back().peers["other readings of the same call"] = again.value();
       if (r.clock > Hertz(0) && gpu.boost_clock)
         report.rows.push_back(clock_row(r, name, {activity, boards.of(gpu), surfaces}, gpu));
     }
@@ -209,6 +212,9 @@ ValidationReport validate_energy(const std::filesystem::path& dir, const std::st
       if (r.gpu != id || r.again || !asked(name)) continue;
       const BoardPower board = others.boards.of(gpu);
       report.rows.push_back(row_of(r, name, {others.activity, board, relatives}));
+      const Watts there = same.elsewhere(r, others.boards, board);
+      if (!r.steady && there > Watts(0))
+        report.rows.back().peers["the same call, read on another GPU"] = there.value();
       if (r.clock > Hertz(0) && gpu.boost_clock)
         report.rows.push_back(clock_row(r, name, {others.activity, board, relatives}, gpu));
     }

@@ -8,12 +8,32 @@
 // predicted.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
+#include "orrery/energy/power/board_power.h"
 #include "orrery/validate/energy/kernel_power_rows.h"
 
 namespace orrery {
+
+// Readings of the very same call in the place of a model: as near to it as a reading can be. Steady
+// readings, which are read once, and rows that repeat a reading are left out. Borrows `rows`.
+class SameCalls {
+ public:
+  explicit SameCalls(const std::vector<KernelPowerRow>& rows);
+
+  // The geometric mean of the other readings of the call on its GPU; 0: it was read once.
+  Watts again(const KernelPowerRow& call) const;
+  // The power of the call on `board`, that of its own GPU, by its readings on other GPUs: each
+  // draws a share of what its board has left above the awake power, and the power is the geometric
+  // mean of what follows from these shares. 0: no other GPU has read it. `boards`: of the others.
+  Watts elsewhere(const KernelPowerRow& call, const BoardPowers& boards,
+                  const BoardPower& board) const;
+
+ private:
+  std::map<std::string, std::vector<const KernelPowerRow*>> calls_;  // on all GPUs
+};
 
 struct ReadingsMiss {
   std::size_t calls = 0;

@@ -103,27 +103,30 @@ std::optional<TorchVersion> stated_torch(std::string_view version) {
   return read_torch_version(version.substr(0, version.find(' ')));
 }
 
-std::optional<std::string_view> stated_container(std::string_view source,
-                                                 std::string_view reference) {
-  struct Container {
-    std::string_view page, commit, version;
+std::optional<StatedScript> stated_script(std::string_view source, std::string_view reference) {
+  struct Script {
+    std::string_view page, commit;
+    StatedScript states;
   };
-  constexpr Container kContainers[] = {
-      {"grok1/", "35a9aecc8", "24.09"},
-      {"grok1/", "8f5cbb379", "24.12"},
-      {"llama3/", "8f5cbb379", "24.12"},
-      {"ft_llama3/", "741c88602", "24.12"},
-      {"llama3.1/", "8f5cbb379", "24.12"},
-      {"llama3.1/", "741c88602", "25.02.01"},
-      {"nemo_megatron/", "35a9aecc8", "24.05"},
-      {"nemo_megatron/", "8f5cbb379", "24.12"},
-      {"nemo_megatron/", "741c88602", "24.12"},
-      {"nemotron/README_15b", "8f5cbb379", "24.12"},
-      {"nemotron/README_340b", "8f5cbb379", "24.09"},
+  constexpr Script kScripts[] = {
+      {"grok1/", "35a9aecc8", {"24.09", "flash2", true}},
+      {"grok1/", "8f5cbb379", {"24.12", "flash2", true}},
+      {"llama3/", "8f5cbb379", {"24.12", "", false}},
+      {"ft_llama3/", "741c88602", {"24.12", "", false}},
+      {"llama3.1/", "8f5cbb379", {"24.12", "cudnn", true}},
+      {"llama3.1/", "741c88602", {"25.02.01", "", false}},
+      // Of this page's script the commits 143b90dd9 and 8f5cbb379 are stored.
+      {"nemo_megatron/", "35a9aecc8", {"24.05", "flash2", true}},
+      {"nemo_megatron/", "8f5cbb379", {"24.12", "cudnn", true}},
+      {"nemo_megatron/", "741c88602", {"24.12", "cudnn", true}},
+      {"nemotron/README_15b", "35a9aecc8", {"", "cudnn", true}},
+      {"nemotron/README_15b", "8f5cbb379", {"24.12", "cudnn", true}},
+      {"nemotron/README_340b", "35a9aecc8", {"", "flash2", true}},
+      {"nemotron/README_340b", "8f5cbb379", {"24.09", "flash2", true}},
   };
   if (source != "dgxc-benchmarking") return std::nullopt;
-  for (const Container& c : kContainers)
-    if (reference.starts_with(c.page) && reference.ends_with(c.commit)) return c.version;
+  for (const Script& s : kScripts)
+    if (reference.starts_with(s.page) && reference.ends_with(s.commit)) return s.states;
   return std::nullopt;
 }
 
@@ -163,6 +166,23 @@ bool has_hybrid_ep(std::string_view source, std::string_view model, std::string_
   if (source != "megatron-bridge" || version < "26.02" || !gpu.starts_with("gb")) return false;
   return model.starts_with("qwen3-") || model.starts_with("deepseek-v3") ||
          model.starts_with("kimi") || model.starts_with("nemotron-3-nano");
+}
+
+std::vector<RecomputeModule> stated_modules(std::string_view source, std::string_view model,
+                                            std::string_view gpu, std::string_view dtype,
+                                            std::string_view version) {
+  using enum RecomputeModule;
+  if (source != "megatron-bridge") return {};
+  if (overlaps_experts(source, model, gpu, dtype, version) && !gpu.starts_with("gb200")) return {};
+  if (model.starts_with("gpt-oss")) {
+    if (contains(gpu, "b300") || dtype != "bf16") return {};
+    return {kLayerNorm, kMoeActivation};
+  }
+  if (!model.starts_with("deepseek-v3") && !model.starts_with("kimi")) return {};
+  if (gpu.starts_with("h100")) return {kMlaUpProj, kMlp};
+  if (gpu.starts_with("gb200") && dtype == "fp8") return {kMlp};
+  if (gpu.starts_with("gb300") && dtype == "bf16") return {kMoeActivation};
+  return {kMlaUpProj};
 }
 
 StatedNode stated_node(const Catalog& catalog, const Gpu& gpu, std::string_view interconnect,

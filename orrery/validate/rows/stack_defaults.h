@@ -35,12 +35,17 @@ std::optional<double> stated_release(std::string_view version);
 // The release of PyTorch in a version ("torch 2.13", "2.11.0 cu130"); empty if it has none.
 std::optional<TorchVersion> stated_torch(std::string_view version);
 
-// The NeMo container that made the figures of a page of NVIDIA's dgxc-benchmarking, as the recipe's
-// launch.sh at the row's commit names it (FW_VERSION, or the image). None: not known. The table
-// has the day of the commit or the release of the recipes, which are up to a year later: on 9 June
-// 2025 the recipes of several releases were published at once.
-std::optional<std::string_view> stated_container(std::string_view source,
-                                                 std::string_view reference);
+// What the scripts of a page of NVIDIA's dgxc-benchmarking state at the row's commit. The table has
+// no column for these settings, and as a version the day of the commit or the release of the
+// recipes, which are up to a year after the container: on 9 June 2025 the recipes of several
+// releases were published at once.
+struct StatedScript {
+  std::string_view container;  // of NeMo (FW_VERSION of launch.sh, or its image); empty: not known
+  std::string_view attention;  // library (NVTE_FUSED_ATTN of configure.sh: 0 is FlashAttention-2, 1
+                               // cuDNN); empty: not stated
+  bool fp8_parameters = false;  // weights are kept in fp8 in jobs of fp8 (model.fp8_params)
+};
+std::optional<StatedScript> stated_script(std::string_view source, std::string_view reference);
 
 // Settings that the table has no column for, as stated by the page or recipe that a row cites: of
 // routed experts, and of features that the stack's defaults would turn on.
@@ -63,6 +68,13 @@ bool overlaps_experts(std::string_view source, std::string_view model, std::stri
 // (moe_flex_dispatcher_backend of its performance configurations).
 bool has_hybrid_ep(std::string_view source, std::string_view model, std::string_view gpu,
                    std::string_view version);
+
+// The modules that the preset of Megatron Bridge for a model and GPU computes again
+// (recompute_modules of its performance configurations of DeepSeek-V3, Kimi K2 and gpt-oss). The
+// table has no column for them; presets of other models name none.
+std::vector<RecomputeModule> stated_modules(std::string_view source, std::string_view model,
+                                            std::string_view gpu, std::string_view dtype,
+                                            std::string_view version);
 
 struct StatedNode {
   NodeType node;

@@ -139,6 +139,11 @@ void set_recompute(TrainingRow& row, const RowCells& get) {
     } else {
       job.recompute = Recompute::kSelective;
     }
+  } else if (const std::vector<RecomputeModule> modules =
+                 stated_modules(row.source, row.model_id, row.gpu, row.dtype, row.version);
+             !modules.empty()) {
+    job.recompute = Recompute::kSelective;
+    job.recompute_modules = modules;
   } else {
     job.recompute = row.stack.recompute;
     row.undeclared.emplace_back("recompute");
@@ -162,6 +167,8 @@ void set_precision(TrainingRow& row, const RowCells& get) {
   TrainingPrecision& p = row.job.precision;
   p = training_precision(row.dtype, row.stack);
   const std::string note = get.text("precision_note"), flags = get.text("flags");
+  const std::optional<StatedScript> script = stated_script(row.source, row.reference);
+  if (script && script->fp8_parameters && p.compute == Dtype::kFp8) p.fp8_parameters = true;
   if (has(note, "fp8 all-gather") || has(flags, "--persistent-quants")) p.fp8_parameters = true;
   if (has(note, "32x32 blocks")) p.recipe = Fp8Recipe::kMx;
   // Composer's mp_mode DEFAULT reduces in fp32, PURE in bf16.
@@ -174,6 +181,8 @@ void set_habits(TrainingRow& row, const RowCells& get) {
   const std::string flags = get.text("flags"), offload = get.text("offload");
   job.flash = row.stack.tuned && !has(flags, "no FlashAttention");
   row.attention = has(flags, "FA3") ? "flash3" : has(flags, "FlashAttention-2") ? "flash2" : "";
+  if (const auto script = stated_script(row.source, row.reference))
+    row.attention = script->attention;
   job.dropout = row.stack.dropout;
   job.fused_cross_entropy =
       row.stack.fused_cross_entropy || has(flags, "Liger") || has(flags, "Chunked Cross Entropy");
@@ -273,8 +282,9 @@ std::vector<TrainingRow> read_training_rows(const std::filesystem::path& dir,
     row.gpu_name = get.text("gpu");
     row.dtype = get.text("dtype");
     row.framework = get.text("framework");
-    row.version =
-        stated_container(row.source, row.reference).value_or(get.text("framework_version"));
+    const std::optional<StatedScript> script = stated_script(row.source, row.reference);
+    row.version = script && !script->container.empty() ? std::string(script->container)
+                                                       : get.text("framework_version");
     row.stack = stack_defaults(stacks, row.framework, row.version, row.dtype);
     row.release = stated_release(row.version);
     row.torch = stated_torch(row.version);

@@ -50,6 +50,7 @@ void TrainingPasses::standard(const PrefillAttention& a, const ProgramOp& op) {
   };
   both(scores, Cost::kAttention);
   both(softmax, Cost::kAttention);
+  eager_scores(softmax, op);
   if (job_.dropout) both(dropout, Cost::kAttention);
   both(values, Cost::kAttention);
   for (const Gemm& g : {scores, values}) {

@@ -19,6 +19,11 @@
 //   gated activation  forward silu (e, e) and product (2e, e); backward two products (2e, e) and
 //              the gradient of silu (2e, e)
 //   residual   the sum is a kernel of its own: the norm reads it again
+//   scores     attention without a library under autocast (nanoGPT before PyTorch 2.0, eager
+//              attention of Hugging Face): forward scale (e, e), mask (e + 1, e), to fp32 (e, 4),
+//              softmax (4, 4), to 16 bits (4, e), in place of one kernel (e, e); backward to fp32
+//              (e, 4), softmax (8, 4), to 16 bits (4, e), mask (e + 1, e), scale (e, e), in place
+//              of one kernel (2e, e)
 
 namespace orrery {
 namespace {
@@ -44,6 +49,13 @@ void TrainingPasses::eager_kernels(const Elementwise& fused, const ProgramOp& op
   if (backward.kernels > 0)
     put(kernel(backward), op.count * backward.kernels, from, Pass::kBackwardInput,
         Cost::kElementwise);
+}
+
+void TrainingPasses::eager_scores(const Elementwise& softmax, const ProgramOp& op) {
+  const double e = element_.value();
+  const double mask = 1;
+  eager_kernels(softmax, op, {4, 2 * e + mask + 2 * kFloat, 2 * e + 2 * kFloat},
+                {4, e + mask + 3 * kFloat, 2 * e + 2 * kFloat});
 }
 
 void TrainingPasses::eager(const Elementwise& fused, const ProgramOp& op) {

@@ -98,6 +98,27 @@ void TrainingPasses::forward_and_again(const Op& op, double count, const Program
     put(op, count * share, from, Pass::kRecompute, cost);
 }
 
+namespace {
+
+// Forward passes that take as long as the gradient of a recurrent mixer or of its convolution: two,
+// but for Mamba-2. Its gradient (mamba_ssm ops/triton/ssd_combined.py,
+// _mamba_chunk_scan_combined_bwd) computes chunk states, their passing and C B again, then the
+// gradients of states, x, B, C, C B and the decays. With H heads of P channels, state N, G groups
+// and chunks of Q tokens these are 10 HPN + 6 QHP + 6 QGN products a token in place of
+// 4 HPN + 2 QHP + 2 QGN, and eleven passes over the states in place of four. The convolution runs
+// again (mamba_split_conv1d_scan_combined), and its gradient reads two tensors and writes one.
+double mixer_gradient_passes(const Op& op) {
+  if (const auto* c = std::get_if<CausalConvolution>(&op))
+    return c->mixer == LinearAttentionCore::Kind::kMamba2 ? 2.5 : 2;
+  const auto* a = std::get_if<LinearAttentionCore>(&op);
+  if (!a || a->kind != LinearAttentionCore::Kind::kMamba2) return 2;
+  const double states = 1.0 * a->v_heads * a->v_dim * a->k_dim;
+  const double scan = 1.0 * a->chunk * (a->v_heads * a->v_dim + a->k_heads * a->k_dim);
+  return (10 * states + 6 * scan) / (4 * states + 2 * scan);
+}
+
+}  // namespace
+
 void TrainingPasses::add(const ProgramOp& op, bool experts) {
   if (op.name == "kv_write") return;  // there is no cache
   if (const auto* g = std::get_if<Gemm>(&op.op)) return product(*g, op);
@@ -113,7 +134,8 @@ void TrainingPasses::add(const ProgramOp& op, bool experts) {
   }
   // Recurrent mixers and their convolutions.
   forward_and_again(op.op, op.count, op, Cost::kAttention);
-  put(op.op, 2 * op.count, op, Pass::kBackwardInput, Cost::kAttentionBackward);
+  put(op.op, mixer_gradient_passes(op.op) * op.count, op, Pass::kBackwardInput,
+      Cost::kAttentionBackward);
 }
 
 }  // namespace orrery

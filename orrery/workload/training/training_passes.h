@@ -47,6 +47,7 @@ class TrainingPasses {
 
   // training_eager.cc
   void eager(const Elementwise& fused, const ProgramOp& op);
+  void eager_scores(const Elementwise& softmax, const ProgramOp& op);
   void eager_kernels(const Elementwise& fused, const ProgramOp& op, const UnfusedPass& forward,
                      const UnfusedPass& backward);
 

@@ -243,6 +243,18 @@ TEST(FromCommand, IsRatedAsThePlansAre) {
   EXPECT_THAT(rival[1], EndsWith(": --swap-space 4"));
 }
 
+// The key of a scenario, as Python and HTTP send it, says the same.
+TEST(FromCommand, IsAKeyOfThePlan) {
+  Runner runner{Bundle()};
+  const std::string command = "vllm serve meta-llama/Llama-3.1-8B-Instruct -tp 4";
+  const Answer answer = make_plans(runner, planned(", from_command: \"" + command + "\""));
+  const Plans plans = find_plans(runner, planned());
+  EXPECT_EQ(answer.points.front().notes.at(1),
+            beside_command(runner, planned(), command, plans).front());
+  EXPECT_EQ(answer.points.front().notes.size(), plans.answer.points.front().notes.size() + 1);
+  EXPECT_THROW(make_plans(runner, planned(", from_command: ollama serve")), InputError);
+}
+
 TEST(FromCommand, RefusesWhatIsNoRival) {
   Runner runner{Bundle()};
   const Scenario question = planned();

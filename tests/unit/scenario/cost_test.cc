@@ -1,11 +1,13 @@
 // Money: twice the price is twice the cost of everything and changes no ranking, costs follow from
-// the hours and the tokens, and a fleet pays for idle engines.
+// the hours and the tokens, a fleet pays for idle engines, and a call for its GPUs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "orrery/base/error.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
@@ -156,6 +158,77 @@ TEST(CostLaw, OwnedGpusPayForTheirElectricity) {
                             .points.at(0);
   EXPECT_NEAR(hour(", energy: {pue: 2}") - hour(", energy: {pue: 1}"),
               0.0806 * value(at_wall, "plant_power") / 1000, 1e-9);
+}
+
+const std::string kAllReduce =
+    "collective: {kind: all-reduce, bytes: 268435456, gpus: 16}, hardware: {gpu: h100-sxm}";
+const std::string kGemm =
+    "kernel: {op: gemm, m: 4096, n: 8192, k: 8192}, hardware: {gpu: h100-sxm}";
+
+Point call_of(const std::string& asked, const std::string& more) {
+  return answer_of("{" + asked + ", " + more + "}").points.at(0);
+}
+
+// A call pays for its GPUs as long as it lasts, and its plant draws and emits in that time.
+TEST(CallLaw, ACollectiveAndAKernelPayForTheirGpusAndTheirPlant) {
+  for (const auto& [asked, gpus] : {std::pair{kAllReduce, 16.0}, std::pair{kGemm, 1.0}}) {
+    const Point once = call_of(asked, "cost: {price: 2}");
+    const Point twice = call_of(asked, "cost: {price: 4}");
+    const double us = value(once, "time");
+    EXPECT_NEAR(value(once, "cost_per_hour"), 2 * gpus, 1e-9);
+    EXPECT_NEAR(value(once, "cost_per_million_calls"), 2 * gpus * us / 3600, 1e-9 * us);
+    EXPECT_NEAR(value(twice, "cost_per_million_calls"), 2 * value(once, "cost_per_million_calls"),
+                1e-9 * us);
+    EXPECT_EQ(value(twice, "time"), us);
+    const Point gpu = call_of(asked, "energy: {scope: gpu, carbon: 400}");
+    const Point node = call_of(asked, "energy: {scope: node}");
+    const Point facility = call_of(asked, "energy: {carbon: 400, pue: 1.25, embodied: true}");
+    EXPECT_NEAR(value(gpu, "energy"), gpus * value(gpu, "power") * us * 1e-3, 1e-6 * us);
+    EXPECT_NEAR(value(node, "energy"), value(node, "plant_power") * us * 1e-3, 1e-6 * us);
+    EXPECT_GT(value(node, "energy"), value(gpu, "energy"));
+    EXPECT_NEAR(value(facility, "energy"), 1.25 * value(node, "energy"), 1e-6 * us);
+    const double hour = value(facility, "carbon_per_hour");
+    EXPECT_NEAR(hour,
+                0.4 * value(facility, "plant_power") + value(facility, "embodied_carbon_per_hour"),
+                1e-9 * hour);
+    EXPECT_NEAR(value(facility, "carbon_per_million_calls"), hour * us / 3600, 1e-9 * hour * us);
+    EXPECT_GT(hour, value(gpu, "carbon_per_hour"));
+  }
+}
+
+// Each kind of GPU has its own price; one stated price is that of all.
+TEST(CallLaw, UnlikeNodesPayEachItsOwnPrice) {
+  const std::string mixed =
+      "collective: {kind: all-reduce, bytes: 268435456, nodes: [2 hgx-h100, 1 hgx-a100]}";
+  const auto hour = [](const std::string& asked, const std::string& cost) {
+    return value(call_of(asked, cost), "cost_per_hour");
+  };
+  EXPECT_NEAR(hour(mixed, "cost: {price: 2}"), 48, 1e-9);
+  const std::string tier = "cost: {tier: on_demand}";
+  const std::string of_a100 =
+      "kernel: {op: gemm, m: 64, n: 8192, k: 8192}, hardware: {gpu: a100-80g-sxm}";
+  EXPECT_NEAR(hour(mixed, tier), 16 * hour(kGemm, tier) + 8 * hour(of_a100, tier), 1e-9);
+  for (const char* more : {"energy: {scope: node}", "cost: {tier: owned}"}) {
+    EXPECT_THROW(call_of(mixed, more), InputError) << more;
+  }
+}
+
+TEST(CallLaw, OwnedGpusPayForTheElectricityOfTheirCalls) {
+  const auto hour = [](const std::string& pue) {
+    return value(call_of(kAllReduce, "cost: {tier: owned}, energy: {pue: " + pue + "}"),
+                 "cost_per_hour");
+  };
+  const double watts = value(call_of(kAllReduce, "energy: {scope: node}"), "plant_power");
+  EXPECT_NEAR(hour("2") - hour("1"), 0.0806 * watts / 1000, 1e-9);
+}
+
+TEST(CallLaw, WhatACallDoesNotHaveIsRefused) {
+  EXPECT_THROW(call_of(kAllReduce, "cost: {price: 2, preemptions_per_day: 1}"), InputError);
+  EXPECT_THROW(call_of(kGemm, "cost: {price: 2, preemptions_per_day: 1}"), InputError);
+  EXPECT_THROW(call_of("collective: {kind: all-reduce, bytes: 1048576, gpus: 8, fidelity: flow}, "
+                       "hardware: {gpu: h100-sxm}",
+                       "cost: {price: 2}"),
+               InputError);
 }
 
 TEST(CostLaw, NoPriceIsNoCost) {

@@ -36,6 +36,21 @@ TEST(TableNoise, ReadingsOfTheSameCallPredictEachOther) {
   EXPECT_EQ(same_call_misses(rows, kLongCall, seconds(1)).calls, 0u);
 }
 
+// Half of what is left above the awake board: 450 of 700 W with 200 W awake is 550 of 1,000 W with
+// 100 W awake. A call that no other GPU has read says nothing.
+TEST(TableNoise, AnotherGpuTellsTheShareAboveItsAwakeBoard) {
+  std::vector<KernelPowerRow> rows = {reading(1, 450, 16), reading(1, 800, 16),
+                                      reading(1, 800, 32)};
+  rows[0].limit = Watts(700), rows[1].limit = rows[2].limit = Watts(1000);
+  rows[1].gpu = rows[2].gpu = "another";
+  const SameCalls same(rows);
+  const BoardPowers boards({{"mine", 200.0 / 700}}, 1);
+  const BoardPower another{Watts(1000), {Watts(100)}, 1};
+  EXPECT_NEAR(same.elsewhere(rows[1], boards, another).value(), 550, 1e-9);
+  EXPECT_EQ(same.elsewhere(rows[2], boards, another), Watts(0));
+  EXPECT_EQ(same.again(rows[1]), Watts(0));
+}
+
 // Left-out calls are predicted by readings that a fit may see: four of 400 W miss 500 W by 20 %.
 TEST(TableNoise, NearestReadingsPredictLeftOutCalls) {
   std::vector<KernelPowerRow> rows(4, reading(1, 400, 16));

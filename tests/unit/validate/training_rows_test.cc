@@ -367,6 +367,21 @@ TEST(StackDefaults, BridgesRecipesOfRacksHaveHybridEp) {
   EXPECT_FALSE(has_hybrid_ep("torchtitan", "qwen3-30b-a3b", "gb200", "26.02"));
 }
 
+// configure.sh of these pages: NVTE_FUSED_ATTN and model.fp8_params; launch.sh: FW_VERSION.
+TEST(StackDefaults, ScriptsOfDgxcBenchmarkingStateAttentionAndParameters) {
+  const auto grok = stated_script("dgxc-benchmarking", "grok1/README_314b.md 2025-06-09 8f5cbb379");
+  ASSERT_TRUE(grok);
+  EXPECT_EQ(grok->container, "24.12");
+  EXPECT_EQ(grok->attention, "flash2");
+  EXPECT_TRUE(grok->fp8_parameters);
+  const auto llama =
+      stated_script("dgxc-benchmarking", "llama3.1/README_70b.md 2025-06-09 8f5cbb379");
+  ASSERT_TRUE(llama);
+  EXPECT_EQ(llama->attention, "cudnn");
+  EXPECT_FALSE(stated_script("dgxc-benchmarking", "grok1/README.md 2025-06-10 68eaf7e11"));
+  EXPECT_FALSE(stated_script("nemo", "grok1/README_314b.md 2025-06-09 8f5cbb379"));
+}
+
 TEST(TrainingPrecision, FormatsOfTheTables) {
   const StackDefaults llmq = defaults_of("LLMQ (CUDA C++)", "2025", "fp8");
   EXPECT_EQ(training_precision("fp8", llmq).compute, Dtype::kFp8);
