@@ -21,7 +21,7 @@ export function Gpus({ verb, points, facts, pick }: { verb: string; points: Poin
     if (!a.best || !b.best) return Number(!a.best) - Number(!b.best);
     return sign * (a.best.p.metrics[metric].value - b.best.p.metrics[metric].value);
   });
-  const known = rows.some((r) => r.gpu);
+  const known = 2 * rows.filter((r) => r.gpu).length > rows.length;
   const first = rows[0].best?.p.metrics[metric].value;
   const most = Math.max(...rows.map((r) => r.best?.p.metrics[metric].value ?? 0), 1e-300);
   const unit = rows[0].best?.p.metrics[metric].unit ?? "";

@@ -86,7 +86,7 @@ class _Verb:
     def __call__(self, *words, **keys):
         if len(words) > len(self._words):
             raise TypeError(f"{self._verb}() takes its keys by name")
-        keys.update(zip(self._words, words))
+        keys = dict(zip(self._words, words)) | keys
         return Answer(_orrery.ask(self._verb, _keys(keys)))
 
     def __getattr__(self, name):

@@ -85,8 +85,7 @@ Metric metric_of_pause(std::string name, const Estimate<TokensPerSecond>& e) {
 
 // A row for each term of a time. They have the relative error of their sum.
 void add_terms(const LlmTimes& terms, const char* phase, double sigma, Origin origin, Point& p) {
-  Seconds whole;
-  for (std::size_t t = 0; t < kLlmTerms; ++t) whole += terms[t];
+  const Seconds whole = total(terms);
   for (std::size_t t = 0; t < kLlmTerms; ++t) {
     if (terms[t] <= Seconds(0)) continue;
     KernelRow row;
