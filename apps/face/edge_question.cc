@@ -1,6 +1,7 @@
 #include "apps/face/edge_question.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include "orrery/base/error.h"
 #include "orrery/edge/engine/engine_answer.h"
 #include "orrery/edge/fusion/fuse.h"
+#include "orrery/edge/graph/llm_graph.h"
 #include "orrery/hardware/catalog.h"
 
 namespace orrery::face {
@@ -32,6 +34,16 @@ EdgePrecision precision_of(const std::string& name) {
 EnginePrecision unknown_precision(const std::string& name) {
   precision_of(name);  // throws
   return EnginePrecision::kFloat;
+}
+
+// A note that the graph is a language model which the catalog has; empty for other networks.
+std::string language_model_note(const EdgeGraph& graph, const Bundle& bundle) {
+  const std::vector<std::string> models = language_models(graph, bundle);
+  if (models.empty()) return {};
+  return fmt::format(
+      "its matrices are those of {}: this is the time of one pass over the graph; `orrery edge {}` "
+      "answers prompts and answers with llama.cpp",
+      fmt::join(models, ", "), models.front());
 }
 
 // A network of bytes computes with bytes, whatever is asked.
@@ -160,6 +172,8 @@ std::vector<EdgeLine> answer(EdgeQuestion o, const Bundle& bundle) {
   for (const std::string& n : o.networks) graphs.push_back(network_of(n, o, bundle));
   const EdgeLaw law = read_edge_law(bundle, EdgePredictor::law_name(o.processor));
   std::vector<EdgeLine> lines;
+  std::vector<std::string> named;
+  for (const EdgeGraph& g : graphs) named.push_back(language_model_note(g, bundle));
   for (const std::string& id : o.devices) {
     if (const std::optional<Gpu> gpu = catalog_gpu(id, o, devices, bundle)) {
       answer_engine(*gpu, id, graphs, o, bundle, lines);
@@ -171,6 +185,10 @@ std::vector<EdgeLine> answer(EdgeQuestion o, const Bundle& bundle) {
     for (std::size_t i = 0; i < graphs.size(); ++i)
       lines.push_back({std::filesystem::path(o.networks[i]).filename().string(), id,
                        predictor.answer(graphs[i], precision_of(graphs[i], o.precision))});
+  }
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::string& note = named[i % named.size()];
+    if (!note.empty()) lines[i].answer.notes.push_back(note);
   }
   return lines;
 }
