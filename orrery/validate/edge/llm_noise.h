@@ -2,8 +2,8 @@
 // same question misses a reading.
 //
 // A question is a chip, a backend, a model, a format, a number of devices, and the tokens of
-// prompt, answer and cache. Boards, hosts, drivers and versions of llama.cpp differ between its readings. A
-// reading is predicted by the geometric mean of the others.
+// prompt, answer and cache. Boards, hosts, drivers and versions of llama.cpp differ between its
+// readings. A reading is predicted by the geometric mean of the others.
 #pragma once
 
 #include <string>
