@@ -7,6 +7,7 @@
 
 #include "orrery/base/data_folder.h"
 #include "orrery/base/error.h"
+#include "orrery/edge/graph/llm_graph.h"
 #include "orrery/model/catalog/catalog.h"
 
 namespace orrery {
@@ -103,6 +104,15 @@ const EdgeGraph& EdgeTables::network(const std::string& name, std::int64_t batch
                          : of_key("network", [&] { return edge_model(bundle_, name); });
   if (networks_.size() >= kMostNetworks) networks_.clear();
   return networks_.emplace(key, std::move(graph)).first->second;
+}
+
+const std::vector<std::string>& EdgeTables::language_models_of(const std::string& name,
+                                                               const EdgeGraph& graph) {
+  if (const auto it = language_models_.find(name); it != language_models_.end()) return it->second;
+  if (language_models_.size() >= kMostNames) language_models_.clear();
+  const bool known = std::ranges::find(bundled(), name) != bundled().end();
+  return language_models_[name] =
+             known ? std::vector<std::string>() : language_models(graph, bundle_);
 }
 
 }  // namespace orrery

@@ -46,6 +46,10 @@ class EdgeTables {
   // inputs leave theirs open. InputError: no such network, with the nearest; a file where files are
   // sealed (base/data_folder.h).
   const EdgeGraph& network(const std::string& name, std::int64_t batch);
+  // The language models that the network of a file may be (edge/graph/llm_graph.h). `graph`: what
+  // network() reads for `name`.
+  const std::vector<std::string>& language_models_of(const std::string& name,
+                                                     const EdgeGraph& graph);
   // A file of a network, by the end of its name.
   bool names_file(const std::string& name);
 
@@ -59,6 +63,7 @@ class EdgeTables {
   std::optional<std::vector<std::string>> bundled_;
   std::map<std::string, EdgeLaw> laws_;
   std::map<std::string, bool> llms_;
+  std::map<std::string, std::vector<std::string>> language_models_;
   std::map<std::pair<std::string, std::int64_t>, EdgeGraph> networks_;
   std::map<std::pair<std::string, std::string>, std::unique_ptr<EnginePredictor>> engines_;
 

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -119,6 +120,15 @@ Point point_of_network(const EdgeAnswer& a, const EdgeBatch& batch, bool breakdo
   return p;
 }
 
+// Says of the graph of a language model which models of the catalog it may be.
+void note_language_models(const std::vector<std::string>& models, Point& p) {
+  if (models.empty()) return;
+  p.notes.push_back(fmt::format(
+      "its matrices are those of {}: this is the time of one pass over the graph; `orrery edge {}` "
+      "times its prompts and tokens with llama.cpp",
+      fmt::join(models, ", "), models.front()));
+}
+
 nlohmann::ordered_json place_of(const EdgeQuestion& q, const std::string& device,
                                 const char* precision, const std::string& runtime) {
   return {{"network", std::filesystem::path(q.network).filename().string()},
@@ -142,6 +152,7 @@ Point answer_on_engine(EdgeTables& tables, const Gpu& gpu, const EdgeQuestion& q
   const EdgeAnswer a = predictor.answer(graph, precision, int(q.batch));
   Point p = point_of_network(a, {q.batch, q.batch}, breakdown);
   p.at = place_of(q, q.device, shown(precision), engine);
+  note_language_models(tables.language_models_of(q.network, graph), p);
   if (q.threads > 0 || q.slow_cores)
     p.notes.push_back("threads and slow_cores choose cores of devices that are no GPU");
   return p;
@@ -176,6 +187,7 @@ std::vector<Point> answer_edge_network(EdgeTables& tables, const EdgeQuestion& q
     predictor.calibrate(timed);
     points.push_back(point_of_network(predictor.answer(graph, precision), {q.batch, 1}, breakdown));
     points.back().at = place_of(q, device->id, shown(precision), runtime);
+    note_language_models(tables.language_models_of(q.network, graph), points.back());
   }
   return points;
 }

@@ -12,6 +12,7 @@
 #include "orrery/validate/edge/judge_llm.h"
 #include "orrery/validate/edge/judge_mlperf.h"
 #include "orrery/validate/edge/judge_nas.h"
+#include "orrery/validate/edge/llm_noise.h"
 
 namespace orrery {
 namespace {
@@ -133,6 +134,7 @@ ValidationReport validate_edge(const std::filesystem::path& dir, const std::stri
   if ((llm || table.empty()) && has_table(dir / "llm_edge.csv", report)) {
     const LlmChips chips(bundle);
     const std::vector<LlmRow> rows = read_llm_rows(dir, chips, bundle, report);
+    report.note = note_of_llm_noise(rows);
     for (const std::string& t : llms) {
       if (table.empty() || table == t) judge_llm(rows, t, report);
     }

@@ -10,6 +10,7 @@
 #include "orrery/base/quantile.h"
 #include "orrery/base/random.h"
 #include "orrery/validate/edge/edge_law_fit.h"
+#include "orrery/validate/edge/nas_noise.h"
 #include "orrery/validate/edge/nas_rows.h"
 
 namespace orrery {
@@ -42,14 +43,19 @@ std::string kind_of(const EdgeRun& run) {
   return "CPU";
 }
 
-// The predictions of one column's rows.
-struct JudgedColumn {
-  std::vector<std::pair<double, double>> pairs;  // measured and predicted, ms
-  std::vector<double> errors;                    // percent
-};
+// "0.896 (10.3 %)": the rank correlation and the median error.
+std::string figures_of(const NasPairs& pairs) {
+  constexpr std::size_t kLeastPairs = 20;
+  if (pairs.size() < kLeastPairs) return "none";
+  std::vector<double> errors;
+  for (const auto& [measured, predicted] : pairs)
+    errors.push_back(std::abs(predicted / measured - 1) * 100);
+  return fmt::format("{:.3f} ({:.1f} %)", rank_correlation(pairs), quantile(errors, 0.5));
+}
 
-JudgedColumn judge_column(const NasSpace& space, const EdgeRun& run, const EdgeLaw& law,
-                          ValidationReport& report) {
+// The predictions of one column's rows.
+NasPairs judge_column(const NasSpace& space, const EdgeRun& run, const EdgeLaw& law,
+                      ValidationReport& report) {
   std::vector<const EdgeRow*> rows;
   for (const EdgeRow& r : run.rows) rows.push_back(&r);
   const auto key = [&](const EdgeRow* r) { return hash_text(run.processor + r->architecture); };
@@ -60,13 +66,12 @@ JudgedColumn judge_column(const NasSpace& space, const EdgeRun& run, const EdgeL
   const EdgeCosts before = law.costs(run.facts);
   const double noise = noise_of(before, measured);
   const EdgeCosts costs = calibrated(before, measured, noise);
-  JudgedColumn out;
+  NasPairs out;
   for (std::size_t i = kSamples; i < rows.size(); ++i) {
     const Estimate<Seconds> time = time_of(costs, {rows[i]->work}, noise, Origin::kFitted);
     ValidationRow v;
     v.measured = rows[i]->time.value() * 1e3, v.predicted = time.value.value() * 1e3;
-    out.pairs.emplace_back(v.measured, v.predicted);
-    out.errors.push_back(std::abs(v.predicted / v.measured - 1) * 100);
+    out.emplace_back(v.measured, v.predicted);
     if (key(rows[i]) % kReported != 0) continue;
     v.by = {{"table", "nas"},
             {"metric", space.name},
@@ -86,7 +91,7 @@ JudgedColumn judge_column(const NasSpace& space, const EdgeRun& run, const EdgeL
 
 void judge_space(const NasSpace& space, ValidationReport& report) {
   std::map<std::string, EdgeLaw> laws;  // by the device that it has not seen
-  std::string columns;
+  std::string columns, floors;
   for (const EdgeRun& run : space.runs) {
     if (run.rows.size() <= kSamples) continue;
     auto law = laws.find(run.device);
@@ -99,14 +104,20 @@ void judge_space(const NasSpace& space, ValidationReport& report) {
                                                 }))
               .first;
     }
-    const JudgedColumn judged = judge_column(space, run, law->second, report);
-    columns += fmt::format("{}{} {:.3f} ({:.1f} %)", columns.empty() ? "" : ", ", run.processor,
-                           rank_correlation(judged.pairs), quantile(judged.errors, 0.5));
+    const char* comma = columns.empty() ? "" : ", ";
+    columns += fmt::format("{}{} {}", comma, run.processor,
+                           figures_of(judge_column(space, run, law->second, report)));
+    floors += fmt::format("{}{} {} / {}", comma, run.processor, figures_of(regression_of(run.rows)),
+                          figures_of(twins_of(run.rows)));
   }
   report.skipped.push_back(
       fmt::format("{}, ten architectures measured: rank correlation and median error of all others "
                   "by column: {}.",
                   space.name, columns));
+  report.skipped.push_back(fmt::format(
+      "{}, the table's own noise: the same of the best sum of work that is fitted on all "
+      "architectures of the column / of twins, which execute the same work: {}.",
+      space.name, floors));
 }
 
 }  // namespace

@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "orrery/validate/edge/llm_noise.h"
+#include "orrery/validate/edge/nas_noise.h"
+
 namespace orrery {
 namespace noise_test {
 
@@ -36,6 +41,55 @@ TEST(NoiseFloor, ARowThatComesAgainIsNoSecondMeasurement) {
   s.add("q", "a", "1", 90, 100);
   s.add("q", "a", "1", 90, 120);
   EXPECT_EQ(s.repeats().questions, 0u);
+}
+
+EdgeRow row(double first, double second, double ms) {
+  EdgeRow r;
+  r.work[0] = first, r.work[1] = second;
+  r.time = milliseconds(ms);
+  return r;
+}
+
+TEST(EdgeNoise, TwinsArePredictedByEachOther) {
+  const NasPairs pairs = twins_of({row(1, 2, 4), row(1, 2, 9), row(1, 2, 6), row(3, 2, 5)});
+  ASSERT_EQ(pairs.size(), 3u);
+  EXPECT_DOUBLE_EQ(pairs[0].first, 4);
+  EXPECT_NEAR(pairs[0].second, std::sqrt(9.0 * 6), 1e-9);
+  EXPECT_NEAR(pairs[1].second, std::sqrt(4.0 * 6), 1e-9);
+}
+
+// Times that are 2 ms, 3 for a unit of the first kind and 5 for one of the second, are found.
+TEST(EdgeNoise, ASumOfWorkIsFoundExactly) {
+  std::vector<EdgeRow> rows;
+  for (const double a : {0.0, 1.0, 4.0}) {
+    for (const double b : {0.0, 2.0, 3.0}) rows.push_back(row(a, b, 2 + 3 * a + 5 * b));
+  }
+  for (const auto& [measured, predicted] : regression_of(rows))
+    EXPECT_NEAR(predicted / measured, 1, 1e-5);
+}
+
+LlmRow reading(const LlmChip& chip, const char* source, double rate) {
+  LlmRow r;
+  r.setting.chip = &chip, r.model = "m", r.source = source;
+  r.cases = {LlmTimes{}};
+  r.measured = TokensPerSecond(rate);
+  r.fit.limit = Bytes(1);
+  return r;
+}
+
+TEST(EdgeNoise, OtherReadingsOfAQuestion) {
+  LlmChip chip;
+  chip.id = "c";
+  std::vector<LlmRow> rows = {reading(chip, "a", 10), reading(chip, "a", 20),
+                              reading(chip, "b", 40)};
+  const LlmReadings own = other_readings(rows, false, true);
+  EXPECT_EQ(own.questions, 1u);
+  EXPECT_EQ(own.readings, 2u);
+  EXPECT_NEAR(own.mean, (1 + 0.5) / 2, 1e-12);  // 20 for 10, and 10 for 20
+  EXPECT_EQ(other_readings(rows, false, false).readings, 3u);
+  EXPECT_EQ(other_readings(rows, true, false).readings, 0u);
+  rows[1].model = "other";
+  EXPECT_EQ(other_readings(rows, false, true).readings, 0u);
 }
 
 }  // namespace noise_test
