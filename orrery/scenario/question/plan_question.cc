@@ -157,7 +157,8 @@ void declare(Fields& f, PlanChoice& p) {
   f.add("from_command", p.from_command,
         "command that starts an engine today (vllm serve ..., python -m sglang.launch_server ..., "
         "trtllm-serve ...): the notes of the best plan say what it brings under the load, and what "
-        "the plan changes");
+        "the plan changes")
+      .verbatim();
   f.add("exhaustive", p.exhaustive,
         "look at every candidate instead of those that can win; the plans are the same");
   f.add("by", p.by, "longest time to the end of a run, as 60 d; 0 s: no limit");

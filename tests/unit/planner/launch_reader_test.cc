@@ -243,15 +243,16 @@ TEST(FromCommand, IsRatedAsThePlansAre) {
   EXPECT_THAT(rival[1], EndsWith(": --swap-space 4"));
 }
 
-// The key of a scenario, as Python and HTTP send it, says the same.
+// The key of a scenario says the same. A comma in it separates nothing.
 TEST(FromCommand, IsAKeyOfThePlan) {
   Runner runner{Bundle()};
-  const std::string command = "vllm serve meta-llama/Llama-3.1-8B-Instruct -tp 4";
+  const std::string command = "vllm serve meta-llama/Llama-3.1-8B-Instruct -tp 4 --names a,b";
   const Answer answer = make_plans(runner, planned(", from_command: \"" + command + "\""));
   const Plans plans = find_plans(runner, planned());
-  EXPECT_EQ(answer.points.front().notes.at(1),
-            beside_command(runner, planned(), command, plans).front());
-  EXPECT_EQ(answer.points.front().notes.size(), plans.answer.points.front().notes.size() + 1);
+  const std::vector<std::string>& notes = answer.points.front().notes;
+  const std::vector<std::string> told = beside_command(runner, planned(), command, plans);
+  EXPECT_EQ(std::vector(notes.begin() + 1, notes.begin() + 3), told);
+  EXPECT_EQ(notes.size(), plans.answer.points.front().notes.size() + 2);
   EXPECT_THROW(make_plans(runner, planned(", from_command: ollama serve")), InputError);
 }
 
