@@ -28,9 +28,10 @@ namespace {
 
 // Share of the peak of products of at most 64 to 128 a side with exponentials between. These five
 // kernels of vLLM compute 12.9 to 10.7 million tokens/s on an H100 (128 heads of 64, state 128, one
-// group, chunks of 256, 16,384 to 262,144 tokens; github.com/vllm-project/vllm, pull request 27299),
-// 78 to 93 ns a token, of which all but the chunk scan's products takes 27 by this file. The scan
-// alone reaches 0.10 in TileLang on an H200 (github.com/tile-ai/TileOPs, pull request 1608).
+// group, chunks of 256, 16,384 to 262,144 tokens; github.com/vllm-project/vllm, pull request
+// 27299). These are 78 to 93 ns a token, of which all but the chunk scan's products takes 27 by
+// this file. The scan alone reaches 0.10 in TileLang on an H200 (github.com/tile-ai/TileOPs, pull
+// request 1608).
 constexpr double kTensorShare = 0.13;
 constexpr Seconds kStart = microseconds(2);   // of one kernel in a graph
 constexpr Seconds kPass = microseconds(0.5);  // a state from one chunk to the next: a round trip

@@ -9,6 +9,7 @@
 #include "orrery/base/error.h"
 #include "orrery/memory/saved_activations.h"
 #include "orrery/network/collectives/overlap.h"
+#include "orrery/training/iteration/burst_clock.h"
 #include "orrery/training/iteration/library_attention.h"
 #include "orrery/training/schedules/job_schedule.h"
 #include "orrery/workload/training/training_parameters.h"
@@ -174,7 +175,11 @@ void IterationModel::visit(const TrainingJob& job, const StackTraits& stack, int
     if (op.pads && !stack.padded_experts) continue;
     if (op.transposed > Bytes(0) && !transposes_operands(job.precision, cluster_.gpu().sm_version))
       op = without_transpose(op);
-    if (op.experts > 1 && (stack.grouped_experts || stack.fused_experts)) op = one_for_all(op);
+    double together = 1;  // experts of a product
+    if (op.experts > 1 && (stack.grouped_experts || stack.fused_experts)) {
+      together = op.experts;
+      op = one_for_all(op);
+    }
     const auto* c = std::get_if<Collective>(&op.op);
     if (op.pass != TrainingPass::kRecompute) {
       if (c) {
@@ -188,6 +193,7 @@ void IterationModel::visit(const TrainingJob& job, const StackTraits& stack, int
       } else {
         last = kernels_.predict(op.op);
         attend_by(stack.attention, op.op, last);
+        run_in_step(cluster_.gpu(), op.cost, together, last);
       }
     }
     visit(op, last.time, c ? nullptr : &last, c ? on_port : Seconds(0));

@@ -115,7 +115,7 @@ std::optional<StatedScript> stated_script(std::string_view source, std::string_v
       {"ft_llama3/", "741c88602", {"24.12", "", false}},
       {"llama3.1/", "8f5cbb379", {"24.12", "cudnn", true}},
       {"llama3.1/", "741c88602", {"25.02.01", "", false}},
-      // Of this page's script the commits 143b90dd9 and 8f5cbb379 are stored.
+      // The script of the commit before (143b90dd9) states this library.
       {"nemo_megatron/", "35a9aecc8", {"24.05", "flash2", true}},
       {"nemo_megatron/", "8f5cbb379", {"24.12", "cudnn", true}},
       {"nemo_megatron/", "741c88602", {"24.12", "cudnn", true}},

@@ -35,10 +35,10 @@ std::optional<double> stated_release(std::string_view version);
 // The release of PyTorch in a version ("torch 2.13", "2.11.0 cu130"); empty if it has none.
 std::optional<TorchVersion> stated_torch(std::string_view version);
 
-// What the scripts of a page of NVIDIA's dgxc-benchmarking state at the row's commit. The table has
-// no column for these settings, and as a version the day of the commit or the release of the
-// recipes, which are up to a year after the container: on 9 June 2025 the recipes of several
-// releases were published at once.
+// Settings that the scripts of a page of NVIDIA's dgxc-benchmarking state at the row's commit. The
+// table has no column for them. Its version is the day of the commit or the release of the recipes,
+// which are up to a year after the container: on 9 June 2025 the recipes of several releases were
+// published at once.
 struct StatedScript {
   std::string_view container;  // of NeMo (FW_VERSION of launch.sh, or its image); empty: not known
   std::string_view attention;  // library (NVTE_FUSED_ATTN of configure.sh: 0 is FlashAttention-2, 1
