@@ -69,6 +69,8 @@ constexpr Rule kOfTiles[] = {
     {"vendor", 0.4}, {"family", 0.3}, {"backend", 0.6}, {"runtime", 0.4}, {"plain", 0.4}};
 constexpr Rule kOfOverlap[] = {
     {"family", 0.3}, {"kernels", 0.3}, {"chip+kernels", 0.3}, {"size", 1.0}, {"size+kernels", 0.5}};
+constexpr Rule kOfPadding[] = {
+    {"vendor", 0.2}, {"family", 0.2}, {"backend", 0.2}, {"runtime", 0.2}, {"kernels", 0.3}};
 constexpr Rule kOfHop[] = {{"vendor", 0.2}, {"family", 0.2}};
 
 // The effects on a term in a phase: the constant's mean, the rules, and a factor on their
@@ -98,6 +100,10 @@ TermRules rules_of(LlmPhase phase, LlmTerm term) {
       return {0, kOfHop};
     case LlmTerm::kOverlap:
       return prefill ? TermRules{0, kOfOverlap} : TermRules{0, {}};
+    case LlmTerm::kActivations:
+      return prefill ? TermRules{0, kNarrow, 2} : TermRules{0, {}};
+    case LlmTerm::kPadding:
+      return prefill ? TermRules{1, kOfPadding, 2} : TermRules{0, {}};
   }
   return {0, {}};
 }

@@ -25,7 +25,8 @@ Seconds total(const LlmTimes& times) {
 
 std::string_view to_text(LlmTerm term) {
   constexpr std::array<std::string_view, kLlmTerms> kNames = {
-      "product", "attention", "weights", "cache", "tiles", "start", "hop", "overlap"};
+      "product", "attention", "weights", "cache",       "tiles",
+      "start",   "hop",       "overlap", "activations", "padding"};
   return kNames[static_cast<std::size_t>(term)];
 }
 
@@ -51,9 +52,14 @@ LlmTimes prefill_times(const LlmFile& file, const LlmChip& chip, int devices,
   const Flops products = file.body_flops() * prompt.tokens + file.head_flops();
   // The first pass meets every device by itself: its weights and kernels count in full.
   const double others = 1.0 / devices;
-  Bytes weights = file.read(first);
-  if (full > 1) weights += file.read(prompt.ubatch) * ((full - 1) * others);
-  if (full > 0 && rest > 0) weights += file.read(rest) * others;
+  Bytes weights;
+  Flops padding;
+  const auto pass = [&](double tokens, double share) {
+    weights += file.read(tokens) * share, padding += file.padding(tokens) * share;
+  };
+  pass(first, 1);
+  if (full > 1) pass(prompt.ubatch, (full - 1) * others);
+  if (full > 0 && rest > 0) pass(rest, others);
   LlmTimes t{};
   const Seconds product = products / chip.matrix;
   at(t, LlmTerm::kProduct) = product * part;
@@ -61,6 +67,8 @@ LlmTimes prefill_times(const LlmFile& file, const LlmChip& chip, int devices,
   at(t, LlmTerm::kAttention) =
       file.attention_flops(prompt.depth, prompt.tokens) / chip.matrix * part;
   at(t, LlmTerm::kWeights) = weights / chip.bandwidth;
+  at(t, LlmTerm::kPadding) = padding / chip.matrix;
+  at(t, LlmTerm::kActivations) = file.activations() * prompt.tokens / chip.bandwidth * part;
   at(t, LlmTerm::kTiles) = file.cache_read(prompt.depth + prompt.tokens / 2) / chip.bandwidth *
                            (prompt.tokens / kTile) * part;
   at(t, LlmTerm::kStart) = kEachStart * file.kernels() * (1 + (passes - 1) * others);

@@ -20,8 +20,21 @@ namespace orrery {
 // kStart    kernels started, a microsecond each
 // kHop      what travels from device to device over kHopLink, and kHopWait for each
 // kOverlap  of several devices: the products of passes that follow the first, which overlap
-enum class LlmTerm { kProduct, kAttention, kWeights, kCache, kTiles, kStart, kHop, kOverlap };
-inline constexpr std::size_t kLlmTerms = 8;
+// kActivations  of a prompt: bytes of activations over the bandwidth
+// kPadding  of a prompt: products of experts with rows that only fill a tile (LlmFile::padding)
+enum class LlmTerm {
+  kProduct,
+  kAttention,
+  kWeights,
+  kCache,
+  kTiles,
+  kStart,
+  kHop,
+  kOverlap,
+  kActivations,
+  kPadding
+};
+inline constexpr std::size_t kLlmTerms = 10;
 std::string_view to_text(LlmTerm term);
 using LlmTimes = std::array<Seconds, kLlmTerms>;
 Seconds total(const LlmTimes& times);

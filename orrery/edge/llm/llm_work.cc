@@ -28,6 +28,28 @@ double pairs(double depth, double tokens, int window) {
   return growing(depth, grows) + (tokens - grows) * window;
 }
 
+// Elements that the kernels of a layer read and write for a token. Each of the kernels above reads
+// what the one before it wrote: rows of the width `hidden`, of queries and outputs, of keys and
+// values, of the MLP. Linear attention is taken to have twice the hidden width.
+double mixer_elements(const Mixer& mixer, double hidden) {
+  constexpr double kHidden = 9, kQueries = 6, kKeys = 4, kLinearWidth = 2;
+  if (std::holds_alternative<NoMixer>(mixer)) return 0;
+  double queries = kLinearWidth * hidden, keys = 0;
+  if (const auto* a = std::get_if<SoftmaxAttention>(&mixer))
+    queries = double(a->heads) * a->head_dim, keys = double(a->kv_heads) * a->head_dim;
+  return kHidden * hidden + kQueries * queries + kKeys * keys;
+}
+
+double mlp_elements(const Mlp& mlp, double hidden) {
+  constexpr double kHidden = 6, kInner = 6, kOfExpert = 3;
+  if (const auto* d = std::get_if<DenseMlp>(&mlp))
+    return kHidden * hidden + kInner * d->intermediate;
+  if (const auto* m = std::get_if<MoeMlp>(&mlp))
+    return kHidden * hidden + kInner * m->shared_intermediate +
+           m->top_k * (kInner * m->intermediate + kOfExpert * hidden);
+  return 0;
+}
+
 struct MixerWork {
   double flops = 0;  // of a query with one key
   int window = 0;
@@ -63,7 +85,7 @@ LlmFile::LlmFile(const Architecture& model, const GgufFormat& format)
   size_ = gguf_bytes(matrices);
   for (const GgufMatrices& m : matrices) {
     if (m.role == Role::kExperts) {
-      experts_.push_back({Bytes(m.bytes()), m.active});
+      experts_.push_back({Bytes(m.bytes()), Flops(2 * m.elements), m.active});
     } else {
       (m.role == Role::kEmbedding ? tables_ : always_) += Bytes(m.bytes());
     }
@@ -75,6 +97,8 @@ LlmFile::LlmFile(const Architecture& model, const GgufFormat& format)
     const LayerSpec& spec = model.layers.at(i);
     const MixerWork work = work_of(spec.mixer);
     kernels_ += work.kernels;
+    activations_ += Bytes(
+        kFloat * (mixer_elements(spec.mixer, model.hidden) + mlp_elements(spec.mlp, model.hidden)));
     state_ += Bytes(kFloat * double(state_elements(spec.mixer)));
     if (work.flops > 0)
       attention_.push_back({Bytes(kHalf * double(kv_elements_per_token(spec.mixer))), work.flops,
@@ -115,6 +139,13 @@ LlmFile LlmFile::of_size(Bytes file) const {
 Bytes LlmFile::read(double tokens) const {
   Bytes sum = always_;
   for (const Experts& e : experts_) sum += e.bytes * (1 - std::pow(1 - e.active, tokens));
+  return sum;
+}
+
+Flops LlmFile::padding(double tokens) const {
+  Flops sum;
+  for (const Experts& e : experts_)
+    sum += e.each * (kExpertTile / 2 * (1 - std::pow(1 - e.active, tokens)));
   return sum;
 }
 

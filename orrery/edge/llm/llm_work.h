@@ -13,6 +13,9 @@
 
 namespace orrery {
 
+// Rows of a product that a block of threads multiplies at least where experts share a pass.
+inline constexpr double kExpertTile = 32;
+
 // A model in the file of a format.
 class LlmFile {
  public:
@@ -38,6 +41,10 @@ class LlmFile {
   Flops body_flops() const { return body_flops_; }
   Flops head_flops() const { return head_flops_; }
 
+  // The multiply-adds of rows without a token in a pass over `tokens` tokens: each expert that some
+  // token chooses multiplies whole tiles of kExpertTile rows, on average half a tile too many.
+  Flops padding(double tokens) const;
+
   // The work of the tokens (`depth`, `depth` + `tokens`], each of which sees those before it and
   // itself, a window at most:
   Flops attention_flops(double depth, double tokens) const;
@@ -54,6 +61,8 @@ class LlmFile {
   // The compute buffers of a token: a row of logits, and one of activations, in fp32.
   Bytes buffered_row() const { return buffered_row_; }
   double hidden() const { return hidden_; }  // elements of a token between layers
+  // The bytes of activations that the kernels of a pass read and write for a token, in fp32.
+  Bytes activations() const { return activations_; }
   // The bytes that travel between devices for a token.
   Bytes hidden_row() const { return hidden_row_; }
 
@@ -67,6 +76,7 @@ class LlmFile {
   };
   struct Experts {
     Bytes bytes;
+    Flops each;         // of a row that passes through all of them
     double active = 1;  // part of them that a token passes through
   };
   std::string model_;
@@ -78,7 +88,7 @@ class LlmFile {
   Bytes state_;
   double kernels_ = 0, hidden_ = 0;
   int layers_ = 0, max_context_ = 0;
-  Bytes buffered_row_, hidden_row_;
+  Bytes buffered_row_, hidden_row_, activations_;
 };
 
 }  // namespace orrery

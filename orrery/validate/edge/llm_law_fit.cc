@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kNoise = 0.05;  // of a rate
 constexpr double kHuberLimit = 2;
-constexpr int kSteps = 25;
+constexpr int kSteps = 100;
 constexpr double kLongest = 0.7, kConverged = 2e-3;
 
 // Effect `index` on term `term` with its factor.

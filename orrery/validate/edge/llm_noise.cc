@@ -12,8 +12,9 @@ namespace {
 
 std::string question_of(const LlmRow& row, bool one_source) {
   const LlmSetting& s = row.setting;
-  std::string text = fmt::format("{} {} {} {} {} {}", s.chip->id, s.backend, row.model, s.kernels,
-                                 s.devices, one_source ? row.source : "");
+  std::string text =
+      fmt::format("{} {} {} {} {} {} {}", s.chip->id, s.backend, row.model, s.kernels, s.devices,
+                  s.plain_attention, one_source ? row.source : "");
   for (const LlmTimes& times : row.cases) {
     for (const Seconds t : times) text += fmt::format(" {:.6g}", t.value());
   }

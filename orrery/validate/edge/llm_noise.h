@@ -1,9 +1,10 @@
 // The noise of the table of LLMs on consumer devices (llm_rows.h): how far another reading of the
 // same question misses a reading.
 //
-// A question is a chip, a backend, a model, a format, a number of devices, and the tokens of
-// prompt, answer and cache. Boards, hosts, drivers and versions of llama.cpp differ between its
-// readings. A reading is predicted by the geometric mean of the others.
+// A question is a chip, a backend, a model, a format, a number of devices, attention in one kernel
+// or in several, and the tokens of prompt, answer and cache. Boards, hosts, drivers and versions of
+// llama.cpp differ between its readings. A reading is predicted by the geometric mean of the
+// others.
 #pragma once
 
 #include <string>

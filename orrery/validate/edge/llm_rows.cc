@@ -39,6 +39,10 @@ constexpr std::pair<std::string_view, std::string_view> kModels[] = {
     {"Phi-4-mini", "phi-4-mini"},
 };
 
+// This source's script, benchmark/run_benchmarks.sh of github.com/kyuz0/amd-strix-halo-toolboxes,
+// asks for passes of 2048 tokens (-ub 2048) at depths above 0 with ROCm, and of 512 with Vulkan.
+constexpr std::string_view kStrixHalo = "kyuz0 strix halo";
+
 // The quantiser's names in tables.
 constexpr std::pair<std::string_view, std::string_view> kFormatNames[] = {
     {"Q4_K - Medium", "Q4_K_M"}, {"MXFP4 MoE", "MXFP4"}, {"fp16", "F16"}};
@@ -194,7 +198,9 @@ std::vector<LlmRow> read_llm_rows(const std::filesystem::path& dir, const LlmChi
     row.name = fmt::format("llm_edge.csv:{}", csv.line());
     const bool mixed = csv.text(depth) == "mixed";
     const double at = mixed || csv.empty(depth) ? 0 : csv.number(depth);
-    const double ubatch = remark.find("n_ubatch 2048") != std::string::npos ? 2048 : 512;
+    const bool wide = remark.find("n_ubatch 2048") != std::string::npos ||
+                      (at > 0 && where->backend == "rocm" && csv.text(source) == kStrixHalo);
+    const double ubatch = wide ? 2048 : 512;
     const double prompt = csv.empty(pp) ? 512 : csv.number(pp);
     const double answer = csv.empty(tg) ? 128 : csv.number(tg);
     const int devices = row.setting.devices;

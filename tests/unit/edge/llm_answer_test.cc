@@ -61,6 +61,23 @@ TEST_F(LlmAnswers, LongerAndDeeperIsNeverFaster) {
   }
 }
 
+// gpt-oss-20b has 24 layers of 32 experts, four of them for each token. An expert has three
+// matrices of 2880 x 2880 and three biases. Half a tile of 16 rows passes through every expert that
+// is chosen; 512 tokens choose all.
+TEST_F(LlmAnswers, ExpertsMultiplyWholeTiles) {
+  const LlmFile mixture = file("gpt-oss-20b", "MXFP4");
+  const double row = 2.0 * 24 * 32 * 3 * 2880 * 2881;
+  EXPECT_NEAR(mixture.padding(512).value() / (16 * row), 1, 1e-6);
+  EXPECT_NEAR(mixture.padding(1).value() / (16 * row), 4.0 / 32, 1e-6);
+  EXPECT_EQ(file("llama-3.1-8b").padding(512), Flops(0));
+}
+
+// Llama 2 7B, by hand: a layer reads and writes 9 + 6 + 4 + 6 times 4,096 elements and 6 times
+// 11,008, of four bytes each.
+TEST_F(LlmAnswers, ActivationsAreThoseOfTheKernels) {
+  EXPECT_DOUBLE_EQ(file("llama-2-7b").activations().value(), 32.0 * 4 * (25 * 4096 + 6 * 11008));
+}
+
 TEST_F(LlmAnswers, RefusesWhatTheMemoryDoesNotHold) {
   // 39.6 GiB of weights: not on 24 GiB, but on two boards of them.
   const LlmFile large = file("llama-3-70b");
