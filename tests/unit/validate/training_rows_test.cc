@@ -382,6 +382,22 @@ TEST(StackDefaults, ScriptsOfDgxcBenchmarkingStateAttentionAndParameters) {
   EXPECT_FALSE(stated_script("nemo", "grok1/README_314b.md 2025-06-09 8f5cbb379"));
 }
 
+// recompute_modules of Megatron Bridge's presets.
+TEST(StackDefaults, BridgesPresetsNameModules) {
+  using enum RecomputeModule;
+  const auto of = [](const char* model, const char* gpu, const char* dtype, const char* version) {
+    return stated_modules("megatron-bridge", model, gpu, dtype, version);
+  };
+  EXPECT_EQ(of("deepseek-v3", "h100-sxm", "fp8", "25.09"), (std::vector{kMlaUpProj, kMlp}));
+  EXPECT_EQ(of("deepseek-v3", "gb300", "mxfp8", "26.04"), std::vector{kMlaUpProj});
+  EXPECT_TRUE(of("deepseek-v3", "gb300", "mxfp8", "26.06").empty());
+  EXPECT_EQ(of("gpt-oss-120b", "gb200", "bf16", "26.04"),
+            (std::vector{kLayerNorm, kMoeActivation}));
+  EXPECT_TRUE(of("gpt-oss-120b", "b300-sxm", "bf16", "26.04").empty());
+  EXPECT_TRUE(of("qwen3-235b-a22b", "gb200", "mxfp8", "26.04").empty());
+  EXPECT_TRUE(stated_modules("torchtitan", "deepseek-v3", "h100-sxm", "fp8", "25.09").empty());
+}
+
 TEST(TrainingPrecision, FormatsOfTheTables) {
   const StackDefaults llmq = defaults_of("LLMQ (CUDA C++)", "2025", "fp8");
   EXPECT_EQ(training_precision("fp8", llmq).compute, Dtype::kFp8);
