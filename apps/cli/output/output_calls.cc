@@ -35,7 +35,7 @@ void print_call_accounts(const Answer& a, std::span<const std::string_view> keys
   for (const std::string_view key : keys) head += fmt::format("{:>11} ", key);
   for (const AccountColumn& c : columns) head += fmt::format("{:>10} ", c.head);
   head.pop_back();
-  fmt::print("\n{}   (1M: a million calls)\n", head);
+  fmt::print("\n{}\n", head);
   for (const Point& p : a.points) {
     std::string line;
     for (const std::string_view key : keys) {
@@ -52,6 +52,7 @@ void print_call_accounts(const Answer& a, std::span<const std::string_view> keys
     line.pop_back();
     fmt::print("{}\n", line);
   }
+  fmt::print("  1M: a million calls, one after the other\n");
 }
 
 }  // namespace orrery::cli
