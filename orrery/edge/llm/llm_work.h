@@ -13,7 +13,8 @@
 
 namespace orrery {
 
-// Rows of a product that a block of threads multiplies at least where experts share a pass.
+// Rows of a product that a block of threads multiplies at least where experts share a pass. An
+// assumption, which the fitted cost of LlmTerm::kPadding scales.
 inline constexpr double kExpertTile = 32;
 
 // A model in the file of a format.

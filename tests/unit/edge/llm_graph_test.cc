@@ -63,7 +63,7 @@ TEST(LlmGraph, OtherNetworksAreNot) {
   Sizes shallow = kLlama3;
   --shallow.layers;
   EXPECT_TRUE(language_models(llama(shallow), bundle).empty());
-  // As many parameters, in a vocabulary and layers of other sizes.
+  // This graph has as many parameters as Llama 3, with half its vocabulary and wider layers.
   Sizes narrow = kLlama3;
   narrow.vocab /= 2, narrow.inner += narrow.vocab / (3 * narrow.layers) * 2;
   EXPECT_TRUE(language_models(llama(narrow), bundle).empty());
