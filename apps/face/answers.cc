@@ -30,7 +30,9 @@ Answer answer(Runner& runner, std::string_view verb, const ScenarioSweep& asked,
 std::string json_text(std::span<const Answer> answers, bool breakdown) {
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   for (const Answer& a : answers) all.push_back(to_json(a, breakdown));
-  return (all.size() == 1 ? all[0] : all).dump(1) + "\n";
+  std::string text = (all.size() == 1 ? all[0] : all).dump(1);
+  text += '\n';
+  return text;
 }
 
 int exit_code(std::span<const Answer> answers) {

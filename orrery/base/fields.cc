@@ -360,9 +360,11 @@ void Fields::read_values(const Node& map) const {
 }
 
 Json Fields::json() const {
-  Json out = Json::object();
-  for (const Field& f : fields_) out[f.name_] = f.json();
-  return out;
+  // Names are unique, so that no member has to be searched for before it is added.
+  Json::object_t members;
+  members.reserve(fields_.size());
+  for (const Field& f : fields_) members.emplace_back(f.name_, f.json());
+  return members;
 }
 
 Json Fields::schema() const {

@@ -1,13 +1,18 @@
 // Numbers as people read them.
 import type { Metric, Point } from "./api";
 
+// By the number of digits behind the point. Making a formatter takes longer than using it a hundred times.
+const kFormats = [0, 1, 2, 3, 4, 5, 6].map(
+  (digits) => new Intl.NumberFormat("en-US", { maximumFractionDigits: digits, minimumFractionDigits: digits > 2 ? 2 : 0 }),
+);
+
 export function number(v: number): string {
   if (!Number.isFinite(v)) return String(v);
   const a = Math.abs(v);
   if (a !== 0 && (a >= 1e7 || a < 1e-3)) return v.toExponential(2);
-  if (Number.isInteger(v)) return v.toLocaleString("en-US");
+  if (Number.isInteger(v)) return kFormats[0].format(v);
   const digits = Math.min(6, Math.max(0, 3 - Math.floor(Math.log10(a))));
-  return v.toLocaleString("en-US", { maximumFractionDigits: digits, minimumFractionDigits: digits > 2 ? 2 : 0 });
+  return kFormats[digits].format(v);
 }
 /** A number beside an axis. */
 export function short(v: number): string {

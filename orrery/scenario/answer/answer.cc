@@ -18,6 +18,19 @@ double rounded(double v) {
   return std::round(v * scale) / scale;
 }
 
+// Members of an object under names that are all different, in the order in which they are added.
+// They are moved to their place: an answer of many points has 100,000 of them, and an initializer
+// list copies each.
+class Members {
+ public:
+  explicit Members(std::size_t most) { all_.reserve(most); }
+  void add(const char* name, Json value) { all_.emplace_back(name, std::move(value)); }
+  Json taken() { return std::move(all_); }
+
+ private:
+  Json::object_t all_;
+};
+
 Json json_of(const ReplayRow& row) {
   constexpr const char* kParts[] = {"class", "idle", "path", "stream"};
   const auto times = [](const ReplayRow::Times& t) -> Json {
@@ -116,6 +129,57 @@ Json json_of(const std::vector<EnergyRow>& rows, const std::string& of) {
   return energy;
 }
 
+Json json_of(const Metric& m) {
+  Members out(5);
+  out.add("unit", m.unit);
+  out.add("value", rounded(m.value));
+  if (m.has_interval()) {
+    out.add("interval50", {rounded(m.low50), rounded(m.high50)});
+    out.add("interval90", {rounded(m.low90), rounded(m.high90)});
+  }
+  out.add("origin", to_text(m.origin));
+  return out.taken();
+}
+
+Json json_of(const KernelRow& k) {
+  Members out(13);
+  out.add("phase", k.phase);
+  out.add("name", k.shown());
+  out.add("part", k.part);
+  out.add("sizes", k.sizes);
+  out.add("calls", rounded(k.calls));
+  out.add("time_us", rounded(k.time.value.value() * 1e6));
+  out.add("interval90_us", {rounded(k.time.quantile(0.05).value() * 1e6),
+                            rounded(k.time.quantile(0.95).value() * 1e6)});
+  out.add("share", rounded(k.share));
+  out.add("bound", k.bound);
+  out.add("tier", to_text(k.time.origin));
+  if (k.of_peak > 0) out.add("of_peak", rounded(k.of_peak));
+  if (k.flops > Flops(0)) out.add("flops", rounded(k.flops.value()));
+  if (k.bytes > Bytes(0)) out.add("bytes", rounded(k.bytes.value()));
+  return out.taken();
+}
+
+// Adds the parts of a point that only a breakdown shows.
+void add_breakdown(const Point& p, Json& out) {
+  if (!p.memory.empty()) {
+    Json memory = Json::object();
+    for (const MemoryRow& m : p.memory) memory[m.name] = rounded(m.size.value() / 1e9);
+    memory["capacity"] = rounded(p.memory_capacity.value() / 1e9);
+    memory["unit"] = "GB per " + p.memory_of;
+    out["memory"] = std::move(memory);
+  }
+  if (!p.energy.empty()) out["energy"] = json_of(p.energy, p.energy_of);
+  if (!p.energy_by_kernel.empty())
+    out["energy_by_kernel"] = json_of(p.energy_by_kernel, p.energy_of);
+  Json::array_t rows;
+  rows.reserve(p.kernels.size());
+  for (const KernelRow& k : p.kernels) rows.push_back(json_of(k));
+  if (!rows.empty()) out["kernels"] = std::move(rows);
+  for (const ReplayRow& row : p.replay) out["replay"].push_back(json_of(row));
+  if (!p.notes.empty()) out["notes"] = p.notes;
+}
+
 }  // namespace
 
 Json to_json(const Point& p, bool breakdown) {
@@ -123,68 +187,34 @@ Json to_json(const Point& p, bool breakdown) {
   out["fits"] = p.feasibility.fits;
   if (!p.feasibility.fits) out["reason"] = p.feasibility.reason;
   if (p.meets_slo) out["meets_slo"] = *p.meets_slo;
-  Json metrics = Json::object();
-  for (const Metric& m : p.metrics) {
-    Json j = {{"unit", m.unit}, {"value", rounded(m.value)}};
-    if (m.has_interval()) {
-      j["interval50"] = {rounded(m.low50), rounded(m.high50)};
-      j["interval90"] = {rounded(m.low90), rounded(m.high90)};
-    }
-    j["origin"] = std::string(to_text(m.origin));
-    metrics[m.name] = std::move(j);
-  }
+  Json::object_t metrics;
+  metrics.reserve(p.metrics.size());
+  for (const Metric& m : p.metrics) metrics[m.name] = json_of(m);
   out["metrics"] = std::move(metrics);
   if (!p.limit.empty()) out["limit"] = p.limit;
-  if (breakdown) {
-    Json memory = Json::object();
-    for (const MemoryRow& m : p.memory) memory[m.name] = rounded(m.size.value() / 1e9);
-    if (!p.memory.empty()) {
-      memory["capacity"] = rounded(p.memory_capacity.value() / 1e9);
-      memory["unit"] = "GB per " + p.memory_of;
-      out["memory"] = std::move(memory);
-    }
-    if (!p.energy.empty()) out["energy"] = json_of(p.energy, p.energy_of);
-    if (!p.energy_by_kernel.empty())
-      out["energy_by_kernel"] = json_of(p.energy_by_kernel, p.energy_of);
-    Json rows = Json::array();
-    for (const KernelRow& k : p.kernels) {
-      Json j = {{"phase", k.phase},
-                {"name", k.shown()},
-                {"part", k.part},
-                {"sizes", k.sizes},
-                {"calls", rounded(k.calls)},
-                {"time_us", rounded(k.time.value.value() * 1e6)},
-                {"interval90_us",
-                 {rounded(k.time.quantile(0.05).value() * 1e6),
-                  rounded(k.time.quantile(0.95).value() * 1e6)}},
-                {"share", rounded(k.share)},
-                {"bound", k.bound},
-                {"tier", std::string(to_text(k.time.origin))}};
-      if (k.of_peak > 0) j["of_peak"] = rounded(k.of_peak);
-      if (k.flops > Flops(0)) j["flops"] = rounded(k.flops.value());
-      if (k.bytes > Bytes(0)) j["bytes"] = rounded(k.bytes.value());
-      rows.push_back(std::move(j));
-    }
-    if (!rows.empty()) out["kernels"] = std::move(rows);
-    for (const ReplayRow& row : p.replay) out["replay"].push_back(json_of(row));
-    if (!p.notes.empty()) out["notes"] = p.notes;
-  }
+  if (breakdown) add_breakdown(p, out);
   return out;
 }
 
 Json to_json(const Answer& a, bool breakdown) {
-  Json points = Json::array();
+  Json::array_t points;
+  points.reserve(a.points.size());
   for (const Point& p : a.points) points.push_back(to_json(p, breakdown));
-  Json out = {{"format", kAnswerFormat},
-              {"scenario", a.scenario},
-              {"configuration", a.resolved},
-              {"points", points}};
-  if (a.complete) out["complete"] = *a.complete;
+  Members out(6);
+  out.add("format", kAnswerFormat);
+  out.add("scenario", a.scenario);
+  out.add("configuration", a.resolved);
+  out.add("points", std::move(points));
+  if (a.complete) out.add("complete", *a.complete);
   if (const auto& o = a.optimum) {
-    out["optimum"] = {{"objective", o->objective}, {"point", o->point}, {"value", o->value},
-                      {"unit", o->unit},           {"saved", o->saved}, {"slower", o->slower}};
+    out.add("optimum", {{"objective", o->objective},
+                        {"point", o->point},
+                        {"value", o->value},
+                        {"unit", o->unit},
+                        {"saved", o->saved},
+                        {"slower", o->slower}});
   }
-  return out;
+  return out.taken();
 }
 
 }  // namespace orrery

@@ -351,12 +351,14 @@ nlohmann::ordered_json to_json(const Scenario& scenario) {
   if (!scenario.cost.asked()) absent.insert("cost");
   if (!scenario.plant.asked()) absent.insert("energy");
   const std::vector<std::string>& only = keys_of(scenario.asked);
-  nlohmann::ordered_json all;
+  nlohmann::ordered_json::object_t members;
+  members.reserve(form.fields().all().size());
   for (const Field& f : form.fields().all()) {
     const bool of_kind =
         only.empty() || std::find(only.begin(), only.end(), f.name()) != only.end();
-    if (of_kind && !absent.contains(f.name())) all[f.name()] = f.json();
+    if (of_kind && !absent.contains(f.name())) members.emplace_back(f.name(), f.json());
   }
+  nlohmann::ordered_json all = std::move(members);
   if (plan != nullptr) keep_planned(*plan, all);
   if (loaded && all.contains("workload")) {
     for (const std::string& key : steady_keys()) all["workload"].erase(key);
@@ -372,7 +374,7 @@ nlohmann::ordered_json to_json(const Scenario& scenario) {
   for (const std::string& key : only) {
     if (key == "chance" && training != nullptr && !training->chance) continue;
     if (!all.contains(key)) continue;
-    out[key] = all[key];
+    out[key] = std::move(all[key]);
   }
   return out;
 }
