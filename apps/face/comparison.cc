@@ -14,7 +14,7 @@ using Json = nlohmann::ordered_json;
 
 // The simulation of the load of one run.
 Answer simulated(const Node& document, const ServiceResult& measured, Runner& runner,
-                 bool intervals) {
+                 bool intervals, WorkMeter* meter) {
   ScenarioSweep sweep = read_scenario(document);
   for (Scenario& scenario : sweep.points) {
     ServiceQuestion& service = scenario.ask<ServiceQuestion>();
@@ -24,18 +24,20 @@ Answer simulated(const Node& document, const ServiceResult& measured, Runner& ru
   RunOptions options;
   options.load = &measured.load;
   options.intervals = intervals;
+  options.meter = meter;
   return runner.run(sweep, options);
 }
 
-Comparison compared(const Node& document, const ServiceResult& measured, Runner& runner) {
-  const Answer answer = simulated(document, measured, runner, true);
+Comparison compared(const Node& document, const ServiceResult& measured, Runner& runner,
+                    WorkMeter* meter) {
+  const Answer answer = simulated(document, measured, runner, true, meter);
   const Point& point = answer.points.at(0);
   if (!point.feasibility.fits) throw Infeasible(point.feasibility.reason);
   return compare(measured, point, answer.resolved,
                  [&](const std::string& key, const std::string& value) {
                    Node changed = document;
                    set_path(changed, key, scalar_node(value, key));
-                   return simulated(changed, measured, runner, false).points.at(0);
+                   return simulated(changed, measured, runner, false, meter).points.at(0);
                  });
 }
 
@@ -63,7 +65,8 @@ Json figures_json(const std::vector<ComparedFigure>& figures) {
 }
 
 std::vector<ComparedRun> compare_service(const std::string& file, std::size_t run,
-                                         const Node& document, const Bundle& bundle) {
+                                         const Node& document, const Bundle& bundle,
+                                         WorkMeter* meter) {
   std::vector<ServiceResult> runs = read_service_results(file);
   if (run > runs.size())
     throw InputError(fmt::format("--run {}: {} has {} run{}", run, file, runs.size(),
@@ -73,7 +76,7 @@ std::vector<ComparedRun> compare_service(const std::string& file, std::size_t ru
   Runner runner(bundle);
   std::vector<ComparedRun> all;
   for (std::size_t i = first; i < end; ++i) {
-    Comparison comparison = compared(document, runs[i], runner);
+    Comparison comparison = compared(document, runs[i], runner, meter);
     all.push_back({i + 1, runs.size(), std::move(runs[i]), std::move(comparison)});
   }
   return all;

@@ -23,9 +23,10 @@ struct ComparedRun {
 };
 
 // The runs of a result file, or one of them (1 is the first; 0: all), each compared with the
-// service that `document` describes.
+// service that `document` describes. `meter` is told of the simulated requests; null: nobody looks.
 std::vector<ComparedRun> compare_service(const std::string& file, std::size_t run,
-                                         const Node& document, const Bundle& bundle);
+                                         const Node& document, const Bundle& bundle,
+                                         WorkMeter* meter = nullptr);
 
 // The log of a training job, compared with the answer for it.
 struct ComparedJob {

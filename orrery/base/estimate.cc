@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "orrery/base/double_math.h"
+#include "orrery/base/random.h"
 
 namespace orrery {
 

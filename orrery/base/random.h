@@ -5,10 +5,15 @@
 #pragma once
 
 #include <array>
+#include <boost/math/policies/policy.hpp>
 #include <cstdint>
 #include <string_view>
 
 namespace orrery {
+
+// The policy with which Boost's distributions are called: it computes in double. Boost's default,
+// long double, has other digits on every kind of processor.
+using DoubleMath = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
 
 // FNV-1a, 64 bits: for stream names and for splits of data by name.
 std::uint64_t hash_text(std::string_view text);

@@ -249,6 +249,12 @@ Suite read_suite(const std::string& name, const Bundle& bundle) {
   return suite;
 }
 
+bool SuiteOptions::asks(const std::string& id) const {
+  return only.empty() || std::any_of(only.begin(), only.end(), [&](const std::string& begin) {
+           return id.starts_with(begin);
+         });
+}
+
 std::vector<SuiteOutcome> run_suite(const Suite& suite, Runner& runner, const SuiteOptions& options,
                                     const std::function<double()>& clock) {
   RunOptions run;
@@ -256,13 +262,11 @@ std::vector<SuiteOutcome> run_suite(const Suite& suite, Runner& runner, const Su
   SuiteRuns answers(runner, run);
   std::vector<SuiteOutcome> out;
   for (const SuiteQuestion& q : suite.questions) {
-    const bool asked = options.only.empty() ||
-                       std::any_of(options.only.begin(), options.only.end(),
-                                   [&](const std::string& id) { return q.id.starts_with(id); });
-    if (!asked) continue;
+    if (!options.asks(q.id)) continue;
     const double start = clock();
     out.push_back(outcome_of(suite, q, answers));
     out.back().seconds = clock() - start;
+    finish_parts(options.meter);
   }
   return out;
 }

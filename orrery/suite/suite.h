@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "orrery/base/bundle.h"
+#include "orrery/base/part_meter.h"
 #include "orrery/scenario/runner/runner.h"
 #include "orrery/suite/suite_expression.h"
 
@@ -101,6 +102,8 @@ struct SuiteOptions {
   bool intervals = true;  // whether simulated services have intervals (two more simulations each)
   // The beginnings of the ids of the questions to ask; empty: all questions.
   std::vector<std::string> only;
+  bool asks(const std::string& id) const;  // whether the question is to be asked
+  PartMeter* meter = nullptr;              // a question is a part; null: nobody looks
 };
 
 // Answers the questions in order. `clock` returns seconds since any fixed moment. A question with a

@@ -241,6 +241,12 @@ TEST(Compare, TakesATrainingLog) {
   EXPECT_EQ(compared.out, run_program("compare training " + log + job).out);
   EXPECT_EQ(compared.out, run_program("compare" + job + " " + log).out);
   EXPECT_EQ(run_program("compare training --catalog catalog " + log + job).out, compared.out);
+  const std::string page = s.file("compared.html", "");
+  ASSERT_EQ(run_program("compare " + log + job + " --html " + page).code, 0);
+  const std::string drawn = read_file(page);
+  EXPECT_THAT(drawn, HasSubstr("<svg"));
+  EXPECT_THAT(drawn, HasSubstr("iteration time"));
+  EXPECT_EQ(run_program("compare " + log + job + " --svg x.svg").code, 2);
   EXPECT_EQ(run_program("--catalog catalog compare " + log + job).out, compared.out);
   const json j = json::parse(compared.out, nullptr, false);
   ASSERT_TRUE(j.is_object());

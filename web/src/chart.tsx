@@ -40,10 +40,23 @@ export function axis(c: Colours, name: string, more: Option = {}): Option {
   };
 }
 
+/** A legend above the plot, and the top of a grid below it, in a chart that is `width` pixels wide. */
+export function legendAbove(c: Colours, names: string[], width: number): { legend: Option; top: number } {
+  const kRow = 20, kLetter = 7, kSymbol = 45; // pixels: a line, a letter, a symbol with the gaps around it
+  let rows = 1;
+  let used = 0;
+  for (const name of names) {
+    const own = Math.min(width, kSymbol + kLetter * name.length);
+    if (used > 0 && used + own > width) rows += 1, (used = 0);
+    used += own;
+  }
+  return { legend: { top: 0, left: 0, textStyle: { color: c.ink }, itemHeight: 9, data: names }, top: 14 + kRow * rows };
+}
+
 interface Props {
   label: string;
   height?: number;
-  make: (c: Colours) => Option;
+  make: (c: Colours, width: number) => Option;
   deps: unknown[];
   picked?: (data: unknown) => void;
 }
@@ -61,7 +74,7 @@ export function Chart({ label, height = 300, make, deps, picked }: Props) {
         animation: false,
         textStyle: { fontFamily: "inherit", color: c.ink },
         color: c.series,
-        ...latest.current.make(c),
+        ...latest.current.make(c, chart.current.getWidth()),
       },
       { notMerge: true },
     );
@@ -73,7 +86,11 @@ export function Chart({ label, height = 300, make, deps, picked }: Props) {
       if (gone || !place.current) return;
       chart.current = init(place.current);
       chart.current.on("click", (e) => latest.current.picked?.((e as { data?: unknown }).data));
-      watch = new ResizeObserver(() => chart.current?.resize());
+      watch = new ResizeObserver(() => {
+        const before = chart.current?.getWidth();
+        chart.current?.resize();
+        if (chart.current?.getWidth() !== before) draw();
+      });
       watch.observe(place.current);
       draw();
       place.current.dataset.drawn = "yes";

@@ -1,7 +1,7 @@
 // What an answer shows: figures, sweeps, kernels, roofline, memory, timeline, plans, notes.
 import { useMemo, useState } from "preact/hooks";
 import type { Answer, Facts, Kernel, Metric, Point } from "./api";
-import { axis, Chart, tooltip, type Colours, type Option } from "./chart";
+import { axis, Chart, legendAbove, tooltip, type Colours, type Option } from "./chart";
 import { duration, headline, interval, lowerIsBetter, number, places, placeText, telling, varied, words } from "./format";
 
 const bounds: Record<string, string> = { compute: "--b1", memory: "--b2", network: "--b3", launch: "--b4", host: "--b5" };
@@ -281,41 +281,44 @@ export function Roofline({ point, points, facts }: { point: Point; points: Point
       [right, top],
     ];
   };
-  const make = (c: Colours): Option => ({
-    grid: { left: 64, right: 20, top: 34, bottom: 46 },
-    legend: { top: 0, left: 0, textStyle: { color: c.ink }, itemHeight: 9, data: [...phases, ...formats] },
-    tooltip: tooltip(c, {
-      formatter: (p: { data: { kernel?: Kernel; value: number[] }; seriesName: string }) => {
-        const k = p.data.kernel;
-        if (!k) return "";
-        const safe = (t: string) => t.replace(/[<&]/g, (x) => (x === "<" ? "&lt;" : "&amp;"));
-        return (
-          `<b>${safe(k.name)}</b> (${safe(k.phase)})<br>${safe(k.sizes)}<br>` +
-          `${number(p.data.value[0])} FLOPs per byte, ${number(p.data.value[1])} TFLOP/s<br>` +
-          `${duration(k.time_us)}, ${ofStep ? `${(100 * k.share).toFixed(1)} % of the step, ` : ""}${safe(k.bound)} bound`
-        );
-      },
-    }),
-    xAxis: { type: "log", min: left, max: right, ...axis(c, "FLOPs per byte") },
-    yAxis: { type: "log", min: low, max: high, ...axis(c, "TFLOP/s", { nameGap: 44 }) },
-    series: [
-      ...phases.map((phase, i) => ({
-        name: phase,
-        type: "scatter",
-        itemStyle: { color: c.series[i], opacity: 0.8 },
-        data: dots.filter((k) => k.phase === phase).map(of),
-      })),
-      ...formats.map((f, i) => ({
-        name: f,
-        type: "line",
-        showSymbol: false,
-        silent: true,
-        lineStyle: { color: c.soft, width: 1.5, type: ["solid", "dashed", "dotted", [8, 3, 2, 3]][i % 4] },
-        itemStyle: { color: c.soft },
-        data: roof(f),
-      })),
-    ],
-  });
+  const make = (c: Colours, width: number): Option => {
+    const { legend, top } = legendAbove(c, [...phases, ...formats], width);
+    return {
+      grid: { left: 64, right: 20, top, bottom: 46 },
+      legend,
+      tooltip: tooltip(c, {
+        formatter: (p: { data: { kernel?: Kernel; value: number[] }; seriesName: string }) => {
+          const k = p.data.kernel;
+          if (!k) return "";
+          const safe = (t: string) => t.replace(/[<&]/g, (x) => (x === "<" ? "&lt;" : "&amp;"));
+          return (
+            `<b>${safe(k.name)}</b> (${safe(k.phase)})<br>${safe(k.sizes)}<br>` +
+            `${number(p.data.value[0])} FLOPs per byte, ${number(p.data.value[1])} TFLOP/s<br>` +
+            `${duration(k.time_us)}, ${ofStep ? `${(100 * k.share).toFixed(1)} % of the step, ` : ""}${safe(k.bound)} bound`
+          );
+        },
+      }),
+      xAxis: { type: "log", min: left, max: right, ...axis(c, "FLOPs per byte") },
+      yAxis: { type: "log", min: low, max: high, ...axis(c, "TFLOP/s", { nameGap: 44 }) },
+      series: [
+        ...phases.map((phase, i) => ({
+          name: phase,
+          type: "scatter",
+          itemStyle: { color: c.series[i], opacity: 0.8 },
+          data: dots.filter((k) => k.phase === phase).map(of),
+        })),
+        ...formats.map((f, i) => ({
+          name: f,
+          type: "line",
+          showSymbol: false,
+          silent: true,
+          lineStyle: { color: c.soft, width: 1.5, type: ["solid", "dashed", "dotted", [8, 3, 2, 3]][i % 4] },
+          itemStyle: { color: c.soft },
+          data: roof(f),
+        })),
+      ],
+    };
+  };
   return (
     <section class="card" data-view="roofline">
       <h2>Roofline of {gpu.name}</h2>
@@ -357,8 +360,9 @@ export function Sweep({ verb, points, picked, pick }: { verb: string; points: Po
   const xs = [...new Set(points.map((p) => Number(p[key])))];
   const logX = wide && Math.min(...xs) > 0 && Math.max(...xs) / Math.min(...xs) > 30;
   const categories = [...new Set(points.map((p) => xText(p, key)))];
-  const make = (c: Colours): Option => {
+  const make = (c: Colours, width: number): Option => {
     const series: Option[] = [];
+    const { legend, top } = legendAbove(c, [...groups.keys()], width);
     [...groups].forEach(([label, of], g) => {
       const colour = c.series[g % c.series.length];
       const data = of.map((i) => {
@@ -402,8 +406,8 @@ export function Sweep({ verb, points, picked, pick }: { verb: string; points: Po
     });
     const manyGroups = groups.size > 1;
     return {
-      grid: { left: 70, right: 20, top: manyGroups ? 40 : 14, bottom: wide ? 46 : 84 },
-      legend: manyGroups ? { top: 0, type: "plain", textStyle: { color: c.ink }, itemHeight: 9 } : undefined,
+      grid: { left: 70, right: 20, top: manyGroups ? top : 14, bottom: wide ? 46 : 84 },
+      legend: manyGroups ? legend : undefined,
       tooltip: tooltip(c, {
         trigger: "item",
         formatter: (p: { data: { index?: number } }) => {

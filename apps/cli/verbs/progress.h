@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <cstddef>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -24,9 +23,8 @@ class Progress {
 
   // Begins to look at the clock. `what`: the verb.
   void begin(const std::string& what);
-  // The work has this many parts, none of which is done.
-  void parts(std::size_t all);
-  void next();  // one part more is done
+  // The parts of the work, for verbs that know them.
+  PartMeter& parts() { return parts_; }
   // The meter that answering a question is given (RunOptions::meter). Where the work has no parts,
   // the line shows the points of the sweep, or the simulated requests of a single point.
   WorkMeter& meter() { return meter_; }
@@ -36,17 +34,18 @@ class Progress {
   void draw();
 
   std::string what_;
+  PartMeter parts_;
   WorkMeter meter_;
   Clock::time_point began_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::size_t done_ = 0, all_ = 0;
   bool ended_ = false, drawn_ = false;
   std::thread drawer_;
 };
 
-// "validate [##########----------] 6/12, 34 s", or "fit, 3 s" where `all` is 0.
-std::string progress_text(const std::string& what, std::size_t done, std::size_t all,
+// "validate [##########----------] 6/12, 34 s" with the unit, if any, behind the counts; "fit, 3 s"
+// where the number of parts is not known.
+std::string progress_text(const std::string& what, const PartMeter& parts, const std::string& unit,
                           std::chrono::seconds time);
 // The same of what a meter says: "simulate [#####---------------] 262144/1000000 requests, 3 s".
 std::string progress_text(const std::string& what, const WorkMeter& meter,

@@ -19,33 +19,49 @@ namespace {
 struct Verb {
   explicit Verb(CLI::App& app) : flags(app, "compare") {}
   KeyFlags flags;
-  std::string file, output = "table";
+  std::string file, output = "table", html;
   std::size_t run = 0;  // 1 is the first; 0: all
 };
 
-void print_table(const ServiceResult& measured, const Comparison& c) {
-  fmt::print("{}", figures_table(c.figures));
-  if (measured.detail == LoadDetail::kLengths)
-    fmt::print("{}", wrapped("The file does not say when requests were sent: the same lengths were "
-                             "simulated with arrivals at its rate.",
-                             80, ""));
-  if (measured.detail == LoadDetail::kTotals)
-    fmt::print("{}", wrapped("The file has no single requests: a load of the same mean lengths was "
-                             "simulated.",
-                             80, ""));
-  for (const std::string& cause : c.causes) fmt::print("{}", wrapped("- " + cause, 80, ""));
+// Sentences on the load that was simulated and on the causes of the differences.
+std::vector<std::string> remarks_of(const face::ComparedRun& run) {
+  std::vector<std::string> all;
+  if (run.measured.detail == LoadDetail::kLengths)
+    all.push_back(
+        "The file does not say when requests were sent: the same lengths were simulated "
+        "with arrivals at its rate.");
+  if (run.measured.detail == LoadDetail::kTotals)
+    all.push_back(
+        "The file has no single requests: a load of the same mean lengths was simulated.");
+  all.insert(all.end(), run.comparison.causes.begin(), run.comparison.causes.end());
+  return all;
 }
 
-void compare_service(const Verb& verb, const Context& context) {
+void print_table(const face::ComparedRun& run) {
+  fmt::print("{}", figures_table(run.comparison.figures));
+  for (const std::string& remark : remarks_of(run))
+    fmt::print("{}", wrapped("- " + remark, 80, ""));
+}
+
+void compare_service(const Verb& verb, Context& context) {
   const Node document = verb.flags.question().document(context.bundle());
-  const std::vector<face::ComparedRun> runs =
-      face::compare_service(verb.file, verb.run, document, context.bundle());
+  const std::vector<face::ComparedRun> runs = face::compare_service(
+      verb.file, verb.run, document, context.bundle(), &context.progress.meter());
+  if (!verb.html.empty()) {
+    std::vector<ComparedPart> parts;
+    for (const face::ComparedRun& run : runs)
+      parts.push_back({run.of > 1
+                           ? fmt::format("run {} of {}: {}", run.number, run.of, run.measured.about)
+                           : run.measured.about,
+                       run.comparison.figures, remarks_of(run)});
+    write_file(verb.html, compared_page(verb.file, parts), "--html");
+  }
   if (verb.output == "json") return fmt::print("{}", face::json_text(runs));
   for (const face::ComparedRun& run : runs) {
     if (run.of > 1)
       fmt::print("{}run {} of {}: {}\n", &run == &runs.front() ? "" : "\n", run.number, run.of,
                  run.measured.about);
-    print_table(run.measured, run.comparison);
+    print_table(run);
   }
 }
 
@@ -70,6 +86,8 @@ void add_service(CLI::App& compare, Context& context) {
   app->add_option("-o,--output", verb->output, "table or json [table]")
       ->check(CLI::IsMember({"table", "json"}))
       ->type_name("FORMAT");
+  app->add_option("--html", verb->html, "also write the comparison as a self-contained page")
+      ->type_name("FILE");
   add_catalog_flag(*app, context);
   app->callback([verb, &context] { compare_service(*verb, context); });
 }

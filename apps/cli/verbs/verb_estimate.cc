@@ -37,10 +37,10 @@ void answer(Context& context, Runner& runner, const std::string& verb,
   options.breakdown = output.breakdown || !output.html.empty() || !output.svg.empty() ||
                       !output.trace.empty() || options.chakra;
   std::vector<Answer> answers;
-  if (scenarios.size() > 1) context.progress.parts(scenarios.size());
+  if (scenarios.size() > 1) expect_parts(&context.progress.parts(), scenarios.size());
   for (const ScenarioSweep& s : scenarios) {
     answers.push_back(face::answer(runner, verb, s, options));
-    context.progress.next();
+    finish_parts(&context.progress.parts());
   }
   print(answers, output);
   context.exit_code = face::exit_code(answers);

@@ -33,6 +33,7 @@ struct FitOptions {
   std::string engine;                // of engines and services; empty: all
   std::string gpu, from, framework;  // of points
   std::size_t choose = 0;            // of points: how many calls of each class to propose
+  PartMeter* meter = nullptr;        // is told how far the fit is
 };
 
 void write_below(const std::string& out, const std::string& path, const std::string& text) {
@@ -43,7 +44,7 @@ void write_below(const std::string& out, const std::string& path, const std::str
 }
 
 void fit_kernel_surfaces(const FitOptions& o, const Bundle& bundle) {
-  const KernelFit fit = fit_kernels(o.data, o.family, o.date, bundle);
+  const KernelFit fit = fit_kernels(o.data, o.family, o.date, bundle, {}, o.meter);
   if (fit.files.empty())
     throw InputError(fmt::format("{}: no table to fit: {}", o.data, fmt::join(fit.refused, "; ")));
   fmt::print("{:<17} {:<7} {:<12} {:<14} {:>6} {:>6} {:>5} {:>6} {:>5}\n", "family", "engine",
@@ -58,7 +59,7 @@ void fit_kernel_surfaces(const FitOptions& o, const Bundle& bundle) {
 }
 
 void fit_engine_constants(const FitOptions& o, const Bundle& bundle) {
-  const auto fits = fit_engines(o.data, o.date, bundle, o.engine);
+  const auto fits = fit_engines(o.data, o.date, bundle, o.engine, o.meter);
   if (fits.empty()) throw InputError(fmt::format("{}: no rows to fit", o.data));
   fmt::print("{:<18} {:>8} {:>7} {:>10} {:>10} {:>10}\n", "engine", "figures", "groups", "median",
              "fitted", "left out");
@@ -77,7 +78,7 @@ void fit_engine_constants(const FitOptions& o, const Bundle& bundle) {
 }
 
 void fit_service_constants(const FitOptions& o, const Bundle& bundle) {
-  const auto fits = fit_services(o.data, o.date, bundle, o.engine);
+  const auto fits = fit_services(o.data, o.date, bundle, o.engine, o.meter);
   fmt::print("{:<8} {:<10} {:>5}  {:>6} {:>6} {:>8}  {:>6} {:>6} {:>8}\n", "engine", "gpus", "rows",
              "tpot", "fitted", "left out", "ttft", "fitted", "left out");
   for (const FittedServices& f : fits) {
@@ -96,7 +97,7 @@ void fit_service_constants(const FitOptions& o, const Bundle& bundle) {
 }
 
 void fit_training_constants(const FitOptions& o, const Bundle& bundle) {
-  const FittedTraining f = fit_training(o.data, o.date, bundle);
+  const FittedTraining f = fit_training(o.data, o.date, bundle, o.meter);
   fmt::print("{} rows of {} sources: median {:.1f} %, mean {:.1f} %\n", f.rows, f.sources, f.median,
              f.mape);
   fmt::print("with the row's source left out: median {:.1f} %, mean {:.1f} %\n", f.median_left_out,
@@ -126,7 +127,7 @@ void fit_points(const FitOptions& o, const Bundle& bundle) {
 }
 
 void fit_network_constants(const FitOptions& o, const Bundle& bundle) {
-  const NetworkFit fit = fit_network(o.data, bundle);
+  const NetworkFit fit = fit_network(o.data, bundle, o.meter);
   fmt::print("Groups over several nodes, each kept back from the fit in turn: MAPE (rows)\n");
   fmt::print("{:<13} {:<27} {:>12} {:>12} {:>12}\n", "fabric", "group", "< 1 MiB", "< 128 MiB",
              "from there");
@@ -308,6 +309,7 @@ void add_fit(CLI::App& program, Context& context) {
       if (!std::filesystem::is_directory(o->data))
         throw InputError(fmt::format("{}: no such directory", o->data));
     }
+    o->meter = &context.progress.parts();
     area.fit(*o, context.bundle());
   });
 }

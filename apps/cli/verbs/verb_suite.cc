@@ -86,6 +86,12 @@ std::vector<SuiteOutcome> outcomes_of(const std::vector<Suite>& suites, const Bu
 void run_suites(SuiteVerb& verb, Context& context) {
   const Bundle bundle = context.bundle();
   const std::vector<Suite> suites = suites_of(verb.names, bundle, verb.options.only);
+  verb.options.meter = &context.progress.parts();
+  for (const Suite& suite : suites) {
+    const auto asked = std::count_if(suite.questions.begin(), suite.questions.end(),
+                                     [&](const auto& q) { return verb.options.asks(q.id); });
+    expect_parts(verb.options.meter, static_cast<std::size_t>(asked));
+  }
   const std::vector<SuiteOutcome> outcomes = outcomes_of(suites, bundle, verb.options);
   if (!verb.html.empty()) write_file(verb.html, suite_html(suites, outcomes), "--html");
   if (verb.output == "json") {

@@ -23,9 +23,13 @@ struct TrainFlags : QuestionFlags {
   std::string log;  // of a real job, to compare with
 };
 
+std::string title_of(const face::ComparedJob& job) {
+  return fmt::format("{}: medians of {} step{}", job.log.tool, job.log.steps,
+                     job.log.steps == 1 ? "" : "s");
+}
+
 void print_comparison(const face::ComparedJob& job) {
-  fmt::print("{}: medians of {} step{}\n", job.log.tool, job.log.steps,
-             job.log.steps == 1 ? "" : "s");
+  fmt::print("{}\n", title_of(job));
   if (!job.contradiction.empty()) fmt::print("{}\n", job.contradiction);
   fmt::print("\n{}", figures_table(job.figures));
 }
@@ -45,7 +49,14 @@ void answer(const TrainFlags& flags, Context& context) {
     write_file(flags.timeline, a.points[0].timeline, "--timeline");
   }
   if (!flags.log.empty()) {
+    if (!flags.output.svg.empty())
+      throw InputError("--svg: has no effect beside a log; --html draws the comparison");
     const face::ComparedJob job = face::compare_training(flags.log, a);
+    if (!flags.output.html.empty()) {
+      ComparedPart part{title_of(job), job.figures, {}};
+      if (!job.contradiction.empty()) part.remarks.push_back(job.contradiction);
+      write_file(flags.output.html, compared_page(flags.log, {part}), "--html");
+    }
     if (flags.output.format == Format::kJson) return fmt::print("{}", face::json_text(job));
     return print_comparison(job);
   }

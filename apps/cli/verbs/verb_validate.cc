@@ -146,12 +146,7 @@ void print_area(const ValidateOptions& o, const Bundle& bundle) {
 template <class Run>
 void for_areas(const ValidateOptions& o, const Run& run) {
   if (o.all()) {
-    o.progress->parts(validation_areas().size());
-    return for_each_area(
-        o.data, [&](const ValidationArea& area, const std::filesystem::path& dir, std::size_t i) {
-          run(area, dir, i);
-          o.progress->next();
-        });
+    return for_each_area(o.data, run, &o.progress->parts());
   }
   run(validation_area(o.area), std::filesystem::path(o.data), std::size_t{0});
 }
@@ -160,7 +155,7 @@ std::size_t area_count(const ValidateOptions& o) { return o.all() ? validation_a
 
 void print_report(const ValidateOptions& o, const Bundle& bundle) {
   const std::vector<AccuracyArea> areas =
-      o.all() ? validate_all(o.data, bundle, o.constants())
+      o.all() ? validate_all(o.data, bundle, o.constants(), &o.progress->parts())
               : std::vector{accuracy_of(validation_area(o.area), o.data, kernel_options(o), bundle,
                                         o.constants())};
   const Document d = accuracy_document(areas, fmt::format("orrery validate {}", o.area));

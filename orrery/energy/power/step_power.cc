@@ -6,7 +6,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "orrery/base/double_math.h"
 #include "orrery/base/error.h"
 #include "orrery/base/fields.h"
 

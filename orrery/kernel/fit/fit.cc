@@ -181,7 +181,7 @@ FittedFile fit_file(const KernelFamily& family, const FamilySamples& data,
 
 KernelFit fit_kernels(const std::filesystem::path& dir, const std::string& only,
                       const std::string& date, const Bundle& bundle,
-                      const std::set<std::string>& gpus) {
+                      const std::set<std::string>& gpus, PartMeter* meter) {
   KernelFit fit;
   const Catalog catalog(bundle);
   if (has_eager_tables(dir)) {
@@ -196,7 +196,9 @@ KernelFit fit_kernels(const std::filesystem::path& dir, const std::string& only,
       fit_elementwise(dir, date, bundle, fit);
     }
   }
+  expect_parts(meter, all_kernel_tables().size());
   for (const KernelTables* its : all_kernel_tables()) {
+    finish_parts(meter);
     const KernelFamily* family = &its->family();
     if (family == &elementwise_family()) continue;
     if (only.empty() ? its->of_sweeps() && !is_sweep : family->name() != only) continue;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "orrery/base/bundle.h"
+#include "orrery/base/part_meter.h"
 #include "orrery/kernel/fit/samples.h"
 #include "orrery/kernel/surface/surface.h"
 
@@ -40,9 +41,9 @@ KernelFitRow judge_surface(const SurfaceFile& file, Surface& s,
 // Fits all families, or the family `only` if it is not empty, on the rows of all GPUs, or of those
 // with an id in `gpus` if it is not empty. `dir`: a folder of kernel tables, of NeuSight's tables
 // (eager_fit.h) or of a sweep; elementwise work is fitted on dir/../layers. `date` goes into the
-// recipe in the files.
+// recipe in the files. A kind of tables is a part of `meter`, which may be null.
 KernelFit fit_kernels(const std::filesystem::path& dir, const std::string& only,
                       const std::string& date, const Bundle& bundle,
-                      const std::set<std::string>& gpus = {});
+                      const std::set<std::string>& gpus = {}, PartMeter* meter = nullptr);
 
 }  // namespace orrery

@@ -166,15 +166,18 @@ class NetworkFitter {
     complete_ = completed(all_, tables_, experts_, across_);
   }
 
-  NetworkFit result() {
+  NetworkFit result(PartMeter* meter) {
     NetworkFit result;
     result.kept_back = across_.kept_back;
     result.most = across_.most;
     result.files = texts_of(complete_);
     std::map<NetworkGroup, std::map<std::string, std::string>> folds;
     UnseenFit unseen;
-    for (const NetworkGroup& group : groups_of(tables_, node_of_.catalog(), expert_groups_)) {
+    const auto groups = groups_of(tables_, node_of_.catalog(), expert_groups_);
+    expect_parts(meter, groups.size());
+    for (const NetworkGroup& group : groups) {
       folds[group] = fold(group);
+      finish_parts(meter);
       if (group.library == kDeepEp || tables_.at(group.fabric).fabric.kind == FabricKind::kBus)
         continue;
       unseen.add(group.fabric, group.gpu, tables_.at(group.fabric).rows,
@@ -247,8 +250,8 @@ class NetworkFitter {
 
 }  // namespace
 
-NetworkFit fit_network(const std::filesystem::path& data, const Bundle& bundle) {
-  return NetworkFitter(data, bundle).result();
+NetworkFit fit_network(const std::filesystem::path& data, const Bundle& bundle, PartMeter* meter) {
+  return NetworkFitter(data, bundle).result(meter);
 }
 
 }  // namespace orrery

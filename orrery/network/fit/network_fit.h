@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "orrery/base/bundle.h"
+#include "orrery/base/part_meter.h"
 #include "orrery/network/fit/across_fit.h"
 
 namespace orrery {
@@ -29,7 +30,9 @@ struct NetworkFit {
   LibraryCurve most;  // the factors around which most networks lie (across_fit.h)
 };
 
-// Fits all constants. InputError: a table is missing or malformed.
-NetworkFit fit_network(const std::filesystem::path& data, const Bundle& bundle);
+// Fits all constants. A group that is left out in turn is a part of `meter`, which may be null.
+// InputError: a table is missing or malformed.
+NetworkFit fit_network(const std::filesystem::path& data, const Bundle& bundle,
+                       PartMeter* meter = nullptr);
 
 }  // namespace orrery

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "orrery/base/double_math.h"
 #include "orrery/energy/power/held_parts.h"
 #include "orrery/scenario/setup/work_of_kinds.h"
 #include "orrery/scenario/training/training_wires.h"

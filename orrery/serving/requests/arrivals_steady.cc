@@ -1,7 +1,6 @@
 // Arrivals at one rate: Poisson, gamma, even, and all at once.
 #include <boost/math/special_functions/gamma.hpp>
 
-#include "orrery/base/double_math.h"
 #include "orrery/serving/requests/arrivals.h"
 
 namespace orrery {

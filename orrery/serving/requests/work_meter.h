@@ -2,18 +2,16 @@
 // another one looks.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
+
+#include "orrery/base/part_meter.h"
 
 namespace orrery {
 
 class WorkMeter {
  public:
-  struct Part {
-    std::atomic<std::int64_t> done = 0, all = 0;
-  };
-  Part points;    // of a sweep
-  Part requests;  // of the simulations that have begun
+  PartMeter points;    // of a sweep
+  PartMeter requests;  // of the simulations that have begun
 
   // Counts requests one by one, and tells a meter (which may be null) of every thousand or so.
   class Requests {

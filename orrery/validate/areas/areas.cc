@@ -203,7 +203,8 @@ AccuracyArea accuracy_of(const ValidationArea& area, const std::filesystem::path
 
 void for_each_area(const std::filesystem::path& data,
                    const std::function<void(const ValidationArea&, const std::filesystem::path& dir,
-                                            std::size_t index)>& run) {
+                                            std::size_t index)>& run,
+                   PartMeter* meter) {
   std::vector<std::size_t> wanted;
   for (const std::string_view name : kByTime) {
     const ValidationArea& area = validation_area(std::string(name));
@@ -213,6 +214,7 @@ void for_each_area(const std::filesystem::path& data,
   if (wanted.empty())
     throw InputError(
         fmt::format("{}: no tables of any area (such as {})", data.string(), kAreas.front().needs));
+  expect_parts(meter, wanted.size());
   std::array<std::exception_ptr, kAreas.size()> failures;
   std::atomic<std::size_t> begun = 0;
   const auto next = [&](const auto&) {
@@ -223,6 +225,7 @@ void for_each_area(const std::filesystem::path& data,
     } catch (...) {
       failures[index] = std::current_exception();
     }
+    finish_parts(meter);
   };
   // Each area is a task of its own, so that no area waits behind another one in its thread.
   tbb::parallel_for(tbb::blocked_range<std::size_t>(0, wanted.size(), 1), next,
@@ -233,7 +236,7 @@ void for_each_area(const std::filesystem::path& data,
 }
 
 std::vector<AccuracyArea> validate_all(const std::filesystem::path& data, const Bundle& bundle,
-                                       ConstantsChoice constants) {
+                                       ConstantsChoice constants, PartMeter* meter) {
   std::vector<AccuracyArea> out(kAreas.size());
   for (std::size_t i = 0; i < kAreas.size(); ++i) {
     out[i].name = kAreas[i].name, out[i].about = kAreas[i].about;
@@ -242,9 +245,11 @@ std::vector<AccuracyArea> validate_all(const std::filesystem::path& data, const 
   KernelValidation kernels;
   kernels.committed = constants == ConstantsChoice::kCommitted;
   for_each_area(
-      data, [&](const ValidationArea& area, const std::filesystem::path& dir, std::size_t index) {
+      data,
+      [&](const ValidationArea& area, const std::filesystem::path& dir, std::size_t index) {
         out[index] = accuracy_of(area, dir, kernels, bundle, constants);
-      });
+      },
+      meter);
   return out;
 }
 

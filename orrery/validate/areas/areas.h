@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "orrery/base/bundle.h"
+#include "orrery/base/part_meter.h"
 #include "orrery/validate/judge/kernels.h"
 #include "orrery/validate/report/accuracy.h"
 #include "orrery/validate/report/constants_choice.h"
@@ -48,14 +49,17 @@ AccuracyArea accuracy_of(const ValidationArea& area, const std::filesystem::path
 
 // Calls `run` once for every area that has data below `data`, several at a time. `dir` is the
 // area's folder and `index` its place in validation_areas(). If calls of `run` throw, the exception
-// of the first such area in that order is thrown. InputError: no area has data.
+// of the first such area in that order is thrown. An area is a part of `meter`, which may be null.
+// InputError: no area has data.
 void for_each_area(const std::filesystem::path& data,
                    const std::function<void(const ValidationArea&, const std::filesystem::path& dir,
-                                            std::size_t index)>& run);
+                                            std::size_t index)>& run,
+                   PartMeter* meter = nullptr);
 
 // The reports of all areas. An area without data has a remark that says so. The result does not
 // depend on the number of threads.
 std::vector<AccuracyArea> validate_all(const std::filesystem::path& data, const Bundle& bundle,
-                                       ConstantsChoice constants = ConstantsChoice::kLeftOut);
+                                       ConstantsChoice constants = ConstantsChoice::kLeftOut,
+                                       PartMeter* meter = nullptr);
 
 }  // namespace orrery

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "orrery/base/csv.h"
-#include "orrery/base/double_math.h"
 #include "orrery/base/error.h"
 #include "orrery/scenario/setup/facts.h"
 #include "orrery/scenario/steady/energy_metrics.h"

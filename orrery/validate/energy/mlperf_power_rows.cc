@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include "orrery/base/csv.h"
-#include "orrery/base/double_math.h"
 #include "orrery/base/error.h"
 #include "orrery/hardware/catalog.h"
 #include "orrery/scenario/setup/facts.h"

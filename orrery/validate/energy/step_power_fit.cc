@@ -5,7 +5,6 @@
 #include <cmath>
 #include <set>
 
-#include "orrery/base/double_math.h"
 #include "orrery/base/error.h"
 #include "orrery/base/fit.h"
 

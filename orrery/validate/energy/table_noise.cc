@@ -6,7 +6,6 @@
 #include <cmath>
 #include <map>
 
-#include "orrery/base/double_math.h"
 #include "orrery/base/quantile.h"
 #include "orrery/validate/energy/twin_readings.h"
 

@@ -68,8 +68,10 @@ double median_percent(const Logs& errors) {
 // One engine's constants: of all rows, of families, and without each group and family.
 class EngineFolds {
  public:
-  explicit EngineFolds(EngineFit& fit) : fit_(fit) {
+  EngineFolds(EngineFit& fit, PartMeter* meter) : fit_(fit) {
+    std::map<std::string, std::size_t> figures_of;  // of each group
     for (const EngineFit::Figure& f : fit.figures()) {
+      figures_of[f.group] += 1;
       families_[f.family].insert(f.group);
       family_of_[f.group] = f.family;
     }
@@ -85,7 +87,10 @@ class EngineFolds {
           static_cast<std::size_t>(figures) >= kLeastFamilyFigures)
         fit_family(family);
     }
-    for (const auto& [group, family] : family_of_) fit_without_group(group, family, whole);
+    for (const auto& [group, family] : family_of_) {
+      fit_without_group(group, family, whole);
+      finish_parts(meter, figures_of.at(group));
+    }
   }
 
   const Logs& all() const { return all_; }
@@ -213,11 +218,17 @@ std::string recipe(const EngineFit& fit, const EngineFolds& folds, const FittedE
                      fmt::join(folds.families(), ", "));
 }
 
+std::size_t figures_of(const std::vector<MeasuredRow>& rows) {
+  std::size_t figures = 0;
+  for (const MeasuredRow& r : rows) figures += r.figures.size();
+  return figures;
+}
+
 FittedEngine fit_engine(Runner& runner, const std::string& engine, std::vector<MeasuredRow> rows,
-                        const Bundle& bundle, const std::string& date) {
+                        const Bundle& bundle, const std::string& date, PartMeter* meter) {
   FittedEngine result;
   result.engine = engine;
-  for (const MeasuredRow& r : rows) result.rows += r.figures.size();
+  result.rows = figures_of(rows);
   if (result.rows < kLeastFigures) {
     result.skipped = fmt::format("{} figures, at least {} are needed", result.rows, kLeastFigures);
     return result;
@@ -225,7 +236,7 @@ FittedEngine fit_engine(Runner& runner, const std::string& engine, std::vector<M
   EngineFit fit(runner, std::move(rows), load_engine(engine, bundle, false), kMostOfGroup);
   result.error_before =
       median_percent(fit.errors(fit.start(), EngineFit::Subset(fit.figures().size(), 1)));
-  const EngineFolds folds(fit);
+  const EngineFolds folds(fit, meter);
   result.groups = folds.groups();
   result.error_after = folds.error_after();
   result.error_left_out = folds.error_left_out();
@@ -241,7 +252,8 @@ FittedEngine fit_engine(Runner& runner, const std::string& engine, std::vector<M
 }  // namespace
 
 std::vector<FittedEngine> fit_engines(const std::filesystem::path& dir, const std::string& date,
-                                      const Bundle& bundle, const std::string& only) {
+                                      const Bundle& bundle, const std::string& only,
+                                      PartMeter* meter) {
   // Nothing that an earlier fit has found takes part.
   Runner runner(bundle.replacing("engines/fitted", {}));
   std::vector<MeasuredRow> rows;
@@ -252,9 +264,13 @@ std::vector<FittedEngine> fit_engines(const std::filesystem::path& dir, const st
   for (MeasuredRow& row : rows) {
     if (only.empty() || row.engine == only) by_engine[row.engine].push_back(std::move(row));
   }
+  for (const auto& [engine, engine_rows] : by_engine) {
+    if (const std::size_t figures = figures_of(engine_rows); figures >= kLeastFigures)
+      expect_parts(meter, figures);
+  }
   std::vector<FittedEngine> results;
   for (auto& [engine, engine_rows] : by_engine)
-    results.push_back(fit_engine(runner, engine, std::move(engine_rows), bundle, date));
+    results.push_back(fit_engine(runner, engine, std::move(engine_rows), bundle, date, meter));
   return results;
 }
 

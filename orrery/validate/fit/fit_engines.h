@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "orrery/base/bundle.h"
+#include "orrery/base/part_meter.h"
 
 namespace orrery {
 
@@ -39,8 +40,10 @@ struct FittedEngine {
 };
 
 // Fits every engine profile that has rows in `dir` (data/inference), or `only` if that is not
-// empty; one entry for each. `date` is written into the recipe.
+// empty; one entry for each. `date` is written into the recipe. A measured figure is
+// a part of `meter`, which may be null.
 std::vector<FittedEngine> fit_engines(const std::filesystem::path& dir, const std::string& date,
-                                      const Bundle& bundle, const std::string& only = "");
+                                      const Bundle& bundle, const std::string& only = "",
+                                      PartMeter* meter = nullptr);
 
 }  // namespace orrery

@@ -365,7 +365,8 @@ void fit_engine(Runner& runner, std::map<std::string, std::vector<Row>> classes,
 }  // namespace
 
 std::vector<FittedServices> fit_services(const std::filesystem::path& dir, const std::string& date,
-                                         const Bundle& bundle, const std::string& engine) {
+                                         const Bundle& bundle, const std::string& engine,
+                                         PartMeter* meter) {
   if (!engine.empty()) load_engine(engine, bundle);  // an unknown name is an error
   Runner runner(bundle);
   std::vector<MeasuredRow> read;
@@ -384,7 +385,12 @@ std::vector<FittedServices> fit_services(const std::filesystem::path& dir, const
     rows.push_back(std::move(r));
   }
   std::vector<FittedServices> results;
-  for (auto& [name, classes] : engines) fit_engine(runner, std::move(classes), name, date, results);
+  for (const auto& [name, classes] : engines) expect_parts(meter, classes.size());
+  for (auto& [name, classes] : engines) {
+    const std::size_t parts = classes.size();
+    fit_engine(runner, std::move(classes), name, date, results);
+    finish_parts(meter, parts);
+  }
   return results;
 }
 

@@ -34,6 +34,7 @@
 #include <vector>
 
 #include "orrery/base/bundle.h"
+#include "orrery/base/part_meter.h"
 #include "orrery/validate/fit/service_errors.h"
 
 namespace orrery {
@@ -52,8 +53,10 @@ struct FittedServices {
 };
 
 // Fits every engine and class of GPUs that has rows in `dir` (data/inference), or `engine` alone if
-// it is not empty. `date` is written into the recipe. Throws InputError for an unknown engine.
+// it is not empty. `date` is written into the recipe. A class of an engine is a part of
+// `meter`, which may be null. Throws InputError for an unknown engine.
 std::vector<FittedServices> fit_services(const std::filesystem::path& dir, const std::string& date,
-                                         const Bundle& bundle, const std::string& engine = "");
+                                         const Bundle& bundle, const std::string& engine = "",
+                                         PartMeter* meter = nullptr);
 
 }  // namespace orrery

@@ -15,7 +15,8 @@ constexpr double kNormal90 = 1.6449;  // half of a 90 % interval, in deviations
 
 }  // namespace
 
-TrainingFolds::TrainingFolds(std::vector<TrainingCase> cases) : cases_(std::move(cases)) {
+TrainingFolds::TrainingFolds(std::vector<TrainingCase> cases, PartMeter* meter)
+    : cases_(std::move(cases)) {
   const ConstantTable prior = prior_constants();
   std::vector<const TrainingCase*> every;
   for (const TrainingCase& c : cases_) {
@@ -23,12 +24,15 @@ TrainingFolds::TrainingFolds(std::vector<TrainingCase> cases) : cases_(std::move
     without_[c.row.source];
     if (c.row.complete) covering_[{c.row.gpu, c.row.dtype}].insert(c.row.source);
   }
+  expect_parts(meter, without_.size() + 1);
   all_ = fit_constants(every, prior);
+  finish_parts(meter);
   for (auto& [source, table] : without_) {
     std::vector<const TrainingCase*> others;
     for (const TrainingCase& c : cases_)
       if (c.row.source != source) others.push_back(&c);
     table = fit_constants(others, prior);
+    finish_parts(meter);
   }
   for (const TrainingCase& c : cases_)
     errors_.push_back(c.error(constants_of(without_.at(c.row.source), c)));
@@ -119,9 +123,9 @@ void TrainingFolds::set_errors(ConstantTable& table, std::string_view source) co
 }
 
 FittedTraining fit_training(const std::filesystem::path& dir, const std::string& date,
-                            const Bundle& bundle) {
+                            const Bundle& bundle, PartMeter* meter) {
   std::vector<RefusedRow> refused;
-  const TrainingFolds folds(training_cases(dir, bundle, refused));
+  const TrainingFolds folds(training_cases(dir, bundle, refused), meter);
   FittedTraining f;
   std::set<std::string> sources;
   std::vector<double> inside, left_out;

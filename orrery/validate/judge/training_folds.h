@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "orrery/base/part_meter.h"
 #include "orrery/validate/fit/fit_training.h"
 
 namespace orrery {
@@ -16,7 +17,8 @@ namespace orrery {
 class TrainingFolds {
  public:
   // Fits once for each source.
-  explicit TrainingFolds(std::vector<TrainingCase> cases);
+  // A fit is a part of `meter`, which may be null.
+  explicit TrainingFolds(std::vector<TrainingCase> cases, PartMeter* meter = nullptr);
 
   const std::vector<TrainingCase>& cases() const { return cases_; }
   // Logarithm of predicted over measured time of cases()[i], by constants fitted without its
@@ -51,8 +53,9 @@ struct FittedTraining {
   double median = 0, mape = 0, median_left_out = 0, mape_left_out = 0;
 };
 
-// Fits the rows of `dir` (data/training). `date` is written into the recipe.
+// Fits the rows of `dir` (data/training). `date` is written into the recipe. A fit is a part of
+// `meter`, which may be null.
 FittedTraining fit_training(const std::filesystem::path& dir, const std::string& date,
-                            const Bundle& bundle);
+                            const Bundle& bundle, PartMeter* meter = nullptr);
 
 }  // namespace orrery
