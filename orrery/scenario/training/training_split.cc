@@ -7,7 +7,7 @@
 namespace orrery {
 namespace {
 
-// What a split of this form is made of.
+// The numbers that a split of this form follows from.
 struct SplitForm {
   std::int64_t first = 0, last = 0;
   std::int64_t block = 0;  // place of the virtual stages with one layer more, among those between

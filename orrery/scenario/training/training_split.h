@@ -20,8 +20,8 @@ namespace orrery {
 using LayersOfStages = std::vector<std::int64_t>;  // of the virtual stages in model order
 
 // The shortest of the splits of this form. `time` tells how long the iteration of a split takes. It
-// is asked about each split once, for some tens of splits and pp more, which all add up to `layers`.
-// REQUIRES layers > 0, pp > 0, vp > 0.
+// is asked about each split once, for some tens of splits and pp more, all of which add up to
+// `layers`. REQUIRES layers > 0, pp > 0, vp > 0.
 LayersOfStages best_split(int layers, int pp, int vp,
                           const std::function<Seconds(const LayersOfStages&)>& time);
 
