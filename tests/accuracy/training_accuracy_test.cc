@@ -32,13 +32,13 @@ TEST(TrainingAccuracy, SourcesLeftOut) {
     EXPECT_LE(s.median, median) << rows;
     EXPECT_LE(s.mape, mape) << rows;
   };
-  bounded("left-out source", "all", 820, 6.7, 9.9);
-  bounded("left-out source", "covered, dense", 480, 5.8, 8.3);
-  bounded("left-out source", "covered, moe", 60, 10.1, 14.0);
-  bounded("left-out source", "not covered", 240, 9.7, 12.4);
-  bounded("three own rows", "all", 5000, 5.3, 8.3);
-  bounded("three own rows", "trusted", 5000, 5.1, 7.8);
-  bounded("mlperf", "all", 120, 9.5, 14.1);
+  bounded("left-out source", "all", 820, 6.8, 9.9);
+  bounded("left-out source", "covered, dense", 480, 5.9, 8.3);
+  bounded("left-out source", "covered, moe", 60, 9.1, 13.2);
+  bounded("left-out source", "not covered", 240, 9.6, 12.4);
+  bounded("three own rows", "all", 5000, 5.2, 8.3);
+  bounded("three own rows", "trusted", 5000, 5.0, 7.7);
+  bounded("mlperf", "all", 120, 9.2, 12.2);
   // The 90 % intervals cover nine tenths of the left-out rows, also in the groups that extrapolate
   // more.
   for (const char* rows :

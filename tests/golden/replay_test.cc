@@ -69,6 +69,55 @@ TEST(Replay, TheAnswerAsJsonAndTheTimelineOfTheWhatIf) {
   EXPECT_GT(end, time * 1.9 * 1e3);
 }
 
+// The text with `from` replaced by `to` wherever it occurs.
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  for (std::size_t i = text.find(from); i != std::string::npos; i = text.find(from, i + to.size()))
+    text.replace(i, from.size(), to);
+  return text;
+}
+
+// The notes of a replay, and the width of the interval of its iteration.
+struct Said {
+  std::string notes;
+  double width = 0;
+};
+Said said_of(const std::string& arguments) {
+  const Result r = run_program("replay " + arguments + " -o json");
+  EXPECT_EQ(r.code, 0) << r.err;
+  const auto point = nlohmann::json::parse(r.out).at("points").at(0);
+  const auto interval = point.at("metrics").at("iteration_time").at("interval90");
+  return {point.at("notes").dump(), interval.at(1).get<double>() / interval.at(0).get<double>()};
+}
+
+// The products of the trace take 60 and 120 us for 34 GFLOP; in 20 us they are 1.7 times as fast as
+// the peak of an H100.
+TEST(Replay, KernelsAboveThePeakAreSaidAndWidenTheInterval) {
+  const Scratch s;
+  const std::string text = read_file(kTrace), other = " --from-gpu h100-sxm -g h200-sxm";
+  const Said sound = said_of(kTrace + other);
+  const Said fast =
+      said_of("'" + s.file("fast.json", replaced(text, "\"dur\": 60.000", "\"dur\": 20.000")) +
+              "'" + other);
+  EXPECT_EQ(sound.notes.find("faster than the peak"), std::string::npos);
+  EXPECT_THAT(fast.notes, HasSubstr("12 kernels"));
+  EXPECT_THAT(fast.notes, HasSubstr("faster than the peak of h100-sxm, aten::mm by 1.7 times"));
+  EXPECT_GT(fast.width, 1.01 * sound.width);
+}
+
+TEST(Replay, CollectivesWithoutSizesAreSaidAndWidenTheInterval) {
+  const Scratch s;
+  const std::string text = read_file(kTrace);
+  const std::string sizes = "\"In msg nelems\": 8388608, \"Out msg nelems\": 8388608, ";
+  ASSERT_NE(text.find(sizes), std::string::npos);
+  const std::string unsized = "'" + s.file("unsized.json", replaced(text, sizes, "")) + "'";
+  for (const char* asked : {" --dp 64 --from-gpu h100-sxm -g h200-sxm"}) {
+    const Said with = said_of(kTrace + asked), without = said_of(unsized + asked);
+    EXPECT_EQ(with.notes.find("have no sizes"), std::string::npos) << asked;
+    EXPECT_THAT(without.notes, HasSubstr("2 collectives have no sizes in the trace")) << asked;
+    EXPECT_GE(without.width, with.width) << asked;
+  }
+}
+
 TEST(Replay, FlagsFilesAndSweepsAskTheSame) {
   const Scratch s;
   const auto times = [](const std::string& command) {

@@ -46,8 +46,19 @@ void declare_sizes(Fields& f, TrainingQuestion& q) {
   add_sweep(f, "global_batch", q.global_batch, 0, kLongest,
             "sequences in a step of the optimizer; 0: one micro-batch per data-parallel rank")
       .alias("global_batch_size");
-  add_list(f, "split", q.split, 0, 10'000,
-           "layers of each virtual stage in the order of the model; 0: equal shares");
+  constexpr std::int64_t kMostLayers = 10'000;
+  f.custom(
+       "split", Field::Type::kList,
+       [&q](const Node& n) {
+         q.best_split = n.is_scalar() && n.text() == "auto";
+         q.split = q.best_split ? Sweep{0} : read_sweep(n, 0, kMostLayers);
+       },
+       [&q] {
+         return q.best_split ? nlohmann::ordered_json("auto") : nlohmann::ordered_json(q.split);
+       },
+       "layers of each virtual stage in the order of the model; 0: equal shares; auto: those with "
+       "the shortest iteration")
+      .range(0, kMostLayers);
   SplitRule& rule = q.job.plan.rule;
   const auto staged = [&q] { return q.pp > 1; };
   constexpr const char* kStages = "training.pp above 1";

@@ -25,6 +25,7 @@ struct TrainingQuestion {
   std::int64_t seq = 2048, micro_batch = 1;
   std::int64_t global_batch = 0;  // 0: one micro-batch on every dp rank
   Sweep split = {0};              // layers of each virtual stage; {0}: equal
+  bool best_split = false;        // the split with the shortest iteration instead (`split: auto`)
   // Settings with a large effect that questions often leave out. The answer lists the default of
   // each, and its interval covers the other values.
   std::string stack;                      // empty: megatron

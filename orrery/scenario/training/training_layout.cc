@@ -48,6 +48,8 @@ void check_devices(const TrainingJob& job, std::int64_t gpus) {
 }
 
 TrainingJob layout_of(const TrainingQuestion& q) {
+  if (q.best_split)
+    throw InputError("split auto is an answer to a question: give the layers of each stage");
   const TrainingJob job = job_of(q);
   check_devices(job, q.gpus);
   return job;

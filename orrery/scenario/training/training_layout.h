@@ -13,9 +13,10 @@
 namespace orrery {
 
 // The job. The number of data-parallel ranks follows from the GPUs and the other sizes, rounded
-// down if these do not divide.
+// down if these do not divide. The layers have equal shares if the question leaves the split open.
 TrainingJob job_of(const TrainingQuestion& question);
-// The same. Infeasible: the sizes do not divide the GPUs.
+// The same. Infeasible: the sizes do not divide the GPUs. InputError: the question leaves the split
+// of the layers open (`split: auto`).
 TrainingJob layout_of(const TrainingQuestion& question);
 // Infeasible: the job's sizes do not divide `gpus`.
 void check_devices(const TrainingJob& job, std::int64_t gpus);

@@ -188,7 +188,8 @@ bool TrainingPasses::has_bias() const {
 // sum each. Bytes an element, read and written.
 void TrainingPasses::clamps_and_biases(std::int64_t rows, std::int64_t inner, std::int64_t width,
                                        const ProgramOp& op) {
-  const auto kernels = [&](std::string_view name, std::int64_t across,
+  // `act`: within the activation, which RecomputeModule::kMoeActivation repeats.
+  const auto kernels = [&](std::string_view name, bool act, std::int64_t across,
                            std::initializer_list<Moved> forward,
                            std::initializer_list<Moved> backward) {
     const ProgramOp from{Op{}, op.count, name, op.part};
@@ -197,12 +198,16 @@ void TrainingPasses::clamps_and_biases(std::int64_t rows, std::int64_t inner, st
       return Elementwise{Elementwise::Kind::kCopy, rows, across, elements * Bytes(m.read),
                          elements * Bytes(m.written)};
     };
-    for (const Moved& m : forward) forward_and_again(kernel(m), op.count, from, Cost::kElementwise);
+    for (const Moved& m : forward) {
+      forward_and_again(kernel(m), op.count, from, Cost::kElementwise);
+      if (act && again(op, kernel(m)) == 0 && job_.recomputes(RecomputeModule::kMoeActivation))
+        put(kernel(m), op.count, from, Pass::kRecompute, Cost::kElementwise);
+    }
     for (const Moved& m : backward)
       put(kernel(m), op.count, from, Pass::kBackwardInput, Cost::kElementwise);
   };
-  kernels("moe_clamp", inner, {{2, 2}, {2, 2}, {4, 4}}, {{4, 2}, {4, 2}, {4, 4}});
-  kernels("moe_bias", width, {{0, 4}, {6, 4}, {4, 4}, {4, 2}},
+  kernels("moe_clamp", true, inner, {{2, 2}, {2, 2}, {4, 4}}, {{4, 2}, {4, 2}, {4, 4}});
+  kernels("moe_bias", false, width, {{0, 4}, {6, 4}, {4, 4}, {4, 2}},
           {{2, 4}, {4, 2}, {4, 4}, {4, 0}, {4, 4}, {4, 0}});
 }
 

@@ -84,6 +84,8 @@ TEST_F(MlperfRows, ASubmissionIsAJob) {
   EXPECT_EQ(r.job.plan.dp, 2);
   EXPECT_EQ(r.job.micro_batches(), 4);
   EXPECT_EQ(r.job.precision.compute, Dtype::kFp8);
+  EXPECT_TRUE(r.job.precision.fp8_parameters);
+  EXPECT_FALSE(read({{"dtype", "bf16"}}).job.precision.fp8_parameters);
   EXPECT_EQ(r.job.tuning, Tuning::kLora);
   EXPECT_EQ(r.job.lora_targets, (std::vector<std::string>{"q", "k", "v", "o"}));
   EXPECT_EQ(r.job.recompute_layers, 21);

@@ -72,6 +72,18 @@ TEST(RecomputeModules, TheActivationOfExperts) {
   EXPECT_DOUBLE_EQ(both.bytes, again(v3, with({Module::kMoe})).bytes);
 }
 
+// gpt-oss clamps the two halves before the activation. The clamps are of it, and the biases of the
+// second product are not.
+TEST(RecomputeModules, TheActivationOfExpertsHasItsClamps) {
+  const Architecture oss = load_model("gpt-oss-120b", Bundle());
+  const TrainingJob job = with({Module::kMoeActivation});
+  EXPECT_DOUBLE_EQ(run_of(oss, job, TrainingPass::kRecompute, {"moe_clamp"}).bytes,
+                   run_of(oss, job, TrainingPass::kForward, {"moe_clamp"}).bytes);
+  EXPECT_FALSE(again(oss, job).names.contains("moe_bias"));
+  const Work both = again(oss, with({Module::kMoe, Module::kMoeActivation}));
+  EXPECT_DOUBLE_EQ(both.bytes, again(oss, with({Module::kMoe})).bytes);
+}
+
 // A norm reads a row and writes one: 32 layers of two, of 2048 tokens 4096 wide in 16 bits.
 TEST(RecomputeModules, NormsAloneWithoutTheResidual) {
   const Architecture llama = load_model("llama-3-8b", Bundle());
