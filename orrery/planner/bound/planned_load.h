@@ -17,7 +17,7 @@ struct PlannedLoad {
   std::int64_t requests = 0, longest = 0;  // tokens of the longest request, prompt and output
   bool equal = false;                      // all requests have these lengths
   bool shares_prompts = false;  // prompts repeat others, so that caches may shorten prefill
-  // The part of a long trace with which fleets are tried; null: they are tried with all of the load.
+  // The part of a long trace with which fleets are tried; null: all of the load is.
   std::shared_ptr<const RequestLoad> part = nullptr;
 };
 

@@ -10,8 +10,8 @@
 // mean rate. There are eight of them, or four, or two, and together they are at most half of the
 // trace; a trace of which two are more than that, or of at most kShort requests, is not thinned.
 //
-// A turn whose turn before was left out arrives at its time in the trace. Prompts that only requests
-// outside of the part repeat are not in the prefix cache.
+// A turn whose turn before was left out arrives at its time in the trace. Prompts of requests that
+// were left out are not in the prefix cache.
 #pragma once
 
 #include <optional>

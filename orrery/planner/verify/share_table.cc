@@ -176,7 +176,7 @@ void ShareTable::settle(std::size_t k, std::int64_t n) {
 FleetPlan ShareTable::fleet(std::size_t k, std::int64_t n) {
   Row& row = rows_[k];
   const std::vector<PoolCounts> fleets = row.sizes.fleets(n);
-  // Those that were simulated are known to the judge.
+  // The judge remembers the fleets that it has simulated.
   for (std::size_t i = 0; i + 1 < fleets.size(); ++i)
     if (meets(row, fleets[i], row.share[at(n)])) return row.sizes.plan(fleets[i]);
   return row.sizes.plan(fleets.back());

@@ -40,7 +40,7 @@ class ShareTable {
   void settle(std::size_t k, std::int64_t n);
   // The fleet of a settled size that serves its share, without spare engines.
   FleetPlan fleet(std::size_t k, std::int64_t n);
-  // That fleet serves at most this share, whatever the judge said.
+  // Bounds the share of fleet(k, n), whatever the judge said.
   void lower(std::size_t k, std::int64_t n, double share);
   double share(std::size_t k, std::int64_t n) const;
 

@@ -5,7 +5,7 @@
 // the percentiles of the SLO do, no request is refused, and its queues do not grow: without that
 // check a limit on TPOT alone would hold at any rate.
 //
-// Of a long trace fleets are tried with a part (PlannedLoad::part); again() simulates all of it.
+// Fleets are tried with a part of a long trace (PlannedLoad::part); again() simulates all of it.
 #pragma once
 
 #include <cstdint>
