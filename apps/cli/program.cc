@@ -28,7 +28,25 @@ void add_catalog_flag(CLI::App& app, Context& context) {
 
 namespace {
 
-using Adder = void (*)(CLI::App& program, orrery::cli::Context& context);
+struct Verb {
+  const char* name;
+  void (*add)(CLI::App& program, orrery::cli::Context& context);
+};
+
+// The verb whose flags alone are declared, because a command that begins with it needs no other
+// one; empty: all verbs are. A name that is no verb gives a message that lists them.
+std::string the_verb(const std::vector<std::string>& arguments) {
+  constexpr std::string_view kAlone[] = {"memory", "estimate", "simulate", "plan", "train",
+                                         "kernel", "network",  "replay",   "edge", "run",
+                                         "check",  "compare",  "validate", "fit"};
+  if (arguments.empty()) return "";
+  const std::string& first = arguments.front();
+  const bool help = std::any_of(arguments.begin(), arguments.end(), [](const std::string& word) {
+    return word.starts_with("-h") || word.starts_with("--help");
+  });
+  return !help && std::find(std::begin(kAlone), std::end(kAlone), first) != std::end(kAlone) ? first
+                                                                                             : "";
+}
 
 int run(int argc, char** argv) {
   using namespace orrery::cli;
@@ -52,30 +70,37 @@ int run(int argc, char** argv) {
                   kDefinitions));
   Context context;
   add_catalog_flag(program, context);
+  std::vector<std::string> arguments = canonical_arguments(argc, argv);
+  const std::string only = the_verb(arguments);
   // The verbs in the order of the help, grouped by the task of the user.
-  const auto group = [&](const char* wish, std::initializer_list<Adder> verbs) {
-    for (const Adder add : verbs) {
+  const auto group = [&](const char* wish, std::initializer_list<Verb> verbs) {
+    for (const Verb& verb : verbs) {
+      if (!only.empty() && only != verb.name) continue;
       const std::size_t before = program.get_subcommands({}).size();
-      add(program, context);
+      verb.add(program, context);
       program.get_subcommands({}).at(before)->group(wish);
     }
   };
-  group("Predict an inference service", {add_memory, add_estimate, add_simulate});
-  group("Choose what to deploy", {add_plan});
-  group("Predict a training job", {add_train});
+  group("Predict an inference service",
+        {{"memory", add_memory}, {"estimate", add_estimate}, {"simulate", add_simulate}});
+  group("Choose what to deploy", {{"plan", add_plan}});
+  group("Predict a training job", {{"train", add_train}});
   group("Predict single kernels and collectives, or change a recorded trace",
-        {add_kernel, add_network, add_replay});
-  group("Predict networks on phones, boards and laptops", {add_edge});
-  group("Design a chip", {add_accelerator});
-  group("Answer scenario files", {add_run, add_check, add_schema, add_diff});
-  group("Ask in a browser, or over HTTP", {add_serve});
-  group("Show the bundled facts", {add_list, add_show});
-  group("Check and improve the predictions", {add_compare, add_validate, add_fit, add_suite});
-  group("This program", {add_doctor, add_completion, add_man});
+        {{"kernel", add_kernel}, {"network", add_network}, {"replay", add_replay}});
+  group("Predict networks on phones, boards and laptops", {{"edge", add_edge}});
+  group("Design a chip", {{"accelerator", add_accelerator}});
+  group("Answer scenario files",
+        {{"run", add_run}, {"check", add_check}, {"schema", add_schema}, {"diff", add_diff}});
+  group("Ask in a browser, or over HTTP", {{"serve", add_serve}});
+  group("Show the bundled facts", {{"list", add_list}, {"show", add_show}});
+  group("Check and improve the predictions", {{"compare", add_compare},
+                                              {"validate", add_validate},
+                                              {"fit", add_fit},
+                                              {"suite", add_suite}});
+  group("This program", {{"doctor", add_doctor}, {"completion", add_completion}, {"man", add_man}});
   // Flags of the program may follow the verb. A verb with subcommands reads all that follows it.
   for (CLI::App* verb : program.get_subcommands({}))
     verb->fallthrough(verb->get_subcommands({}).empty());
-  std::vector<std::string> arguments = canonical_arguments(argc, argv);
   if (arguments.empty()) {
     fmt::print("{}", things_to_try());
     return 0;

@@ -33,12 +33,14 @@ WeightBytes held_weights(const TrainingJob& job, const TrainingMemoryConstants& 
 // Number of parameters of the largest unit that is gathered at once: `layers` layers of the rank's
 // chunks, or the embedding or LM head. `experts`: routed experts are sharded too.
 double largest_unit(const Architecture& model, const TrainingJob& job,
-                    const std::vector<int>& chunks, bool experts, int layers) {
+                    const std::vector<int>& chunks, const std::vector<ChunkParameters>& of_chunks,
+                    bool experts, int layers) {
   double largest = 0;
   const int last = job.plan.pp * job.plan.vp - 1;
-  for (const int chunk : chunks) {
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    const int chunk = chunks[i];
     const StageLayers range = chunk_layers(model, job.plan, chunk);
-    const ChunkParameters n = chunk_parameters(model, job, chunk);
+    const ChunkParameters& n = of_chunks[i];
     const double all = n.products - (experts ? 0 : n.experts);
     if (range.size() > 0) largest = std::max(largest, std::min(all, all / range.size() * layers));
     if (chunk == 0 || chunk == last)
@@ -99,9 +101,10 @@ TrainingState training_state(const Architecture& model, const TrainingJob& job,
                                    : 0;
   const auto of = [](int zero, int least, double ranks) { return zero >= least ? ranks : 1; };
 
+  std::vector<ChunkParameters> of_chunks;
+  for (const int chunk : chunks) of_chunks.push_back(chunk_parameters(model, job, chunk));
   TrainingState s;
-  for (const int chunk : chunks) {
-    const ChunkParameters n = chunk_parameters(model, job, chunk);
+  for (const ChunkParameters& n : of_chunks) {
     const double sharded_dense = of(p.zero, 3, shard),
                  sharded_experts = of(p.zero, 3, expert_shard);
     const double products = std::max(0.0, n.products - n.experts), other = n.dense - products;
@@ -142,14 +145,14 @@ TrainingState training_state(const Architecture& model, const TrainingJob& job,
   if (p.zero == 3 && p.data_ranks() > 1) {
     const double reduced = job.tuning == Tuning::kFull ? gradient : 0;
     const auto held = [&](bool two) {
-      return largest_unit(model, job, chunks, expert_shard > 1, two ? 2 : 1);
+      return largest_unit(model, job, chunks, of_chunks, expert_shard > 1, two ? 2 : 1);
     };
     if (p.resharding() > 1) s.buckets += held(p.prefetch == Prefetch::kPre) * gathered_weight(job);
     s.buckets += Bytes(held(p.prefetch != Prefetch::kNone) * reduced);
   }
   if (stack.bucket > 0 && p.data_ranks() > 1) {
     double all = 0;
-    for (const int chunk : chunks) all += chunk_parameters(model, job, chunk).trained();
+    for (const ChunkParameters& n : of_chunks) all += n.trained();
     s.buckets += Bytes(2 * plain * std::min(stack.bucket, all));
   }
   const double tokens = static_cast<double>(rank_tokens(job));

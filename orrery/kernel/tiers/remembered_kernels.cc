@@ -10,7 +10,11 @@ constexpr int kPlaceBits = 14;
 constexpr std::size_t kMostKnown = 6000;  // 1 MB
 
 std::size_t place_of(const Op& op) {
-  const auto size = std::bit_cast<std::uint64_t>(bytes(op).value());
+  auto size = std::bit_cast<std::uint64_t>(bytes(op).value());
+  // The three products of a training step move the same matrices.
+  if (const auto* product = std::get_if<Gemm>(&op))
+    size += static_cast<std::uint64_t>(product->m) * 0xC2B2AE3D27D4EB4Fu +
+            static_cast<std::uint64_t>(product->n);
   return static_cast<std::size_t>(((size + op.index()) * 0x9E3779B97F4A7C15u) >> (64 - kPlaceBits));
 }
 

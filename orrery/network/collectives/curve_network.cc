@@ -181,7 +181,12 @@ const CurveNetwork::TunerInputs& CurveNetwork::tuner_inputs_of(
   for (const GroupRoute& r : routes_) {
     if (r.ranks == c.ranks && r.stride == stride) return r.kinds[static_cast<std::size_t>(c.kind)];
   }
-  return scratch.emplace(tuner_inputs(c.ranks, stride, c.kind));
+  const std::array<int, 3> key{c.ranks, stride, static_cast<int>(c.kind)};
+  const std::lock_guard lock(remembering_);
+  if (const auto known = remembered_.find(key); known != remembered_.end()) return known->second;
+  if (remembered_.size() >= kMostRemembered)
+    return scratch.emplace(tuner_inputs(c.ranks, stride, c.kind));
+  return remembered_.emplace(key, tuner_inputs(c.ranks, stride, c.kind)).first->second;
 }
 
 const MeasuredConstants& CurveNetwork::constants_of(const Fabric& fabric) const {

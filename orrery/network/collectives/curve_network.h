@@ -3,6 +3,8 @@
 #pragma once
 
 #include <array>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -75,7 +77,8 @@ class CurveNetwork final : public NetworkModel {
   TunerInputs tuner_inputs(int ranks, int stride, Collective::Kind kind,
                            const ForcedChoice& forced = {}) const;
   GroupRoute route(int ranks, int stride) const;
-  // The inputs of a group of the plan if it is one, else made in `scratch`.
+  // The inputs of a group of the plan if it is one, of another one if they are remembered, else
+  // made in `scratch`.
   const TunerInputs& tuner_inputs_of(const Collective& c, const RankPlacement& p,
                                      const ForcedChoice& forced,
                                      std::optional<TunerInputs>& scratch) const;
@@ -138,6 +141,11 @@ class CurveNetwork final : public NetworkModel {
   FittedAcross inter_node_;  // the network's factors, or their substitute
   bool has_inter_node_ = false;
   std::vector<GroupRoute> routes_;
+  // Inputs of other groups, by ranks, stride and kind. A search over layouts asks for a few again
+  // and again. They stay where they are, and there are kMostRemembered at most.
+  static constexpr std::size_t kMostRemembered = 4096;
+  mutable std::mutex remembering_;
+  mutable std::map<std::array<int, 3>, TunerInputs> remembered_;
   CostCurve unknown_;  // of a fabric without a file or substitute
 };
 

@@ -332,7 +332,12 @@ std::size_t size_class(Bytes bytes) {
 }
 
 bool FabricConstants::was_measured_on(std::string_view gpu) const {
-  return fmt::format(" {},", measured_on).find(fmt::format(" {},", gpu)) != std::string::npos;
+  const std::string_view all = measured_on;
+  for (std::size_t at = all.find(gpu); at != all.npos; at = all.find(gpu, at + 1)) {
+    const std::size_t end = at + gpu.size();
+    if ((at == 0 || all[at - 1] == ' ') && (end == all.size() || all[end] == ',')) return true;
+  }
+  return false;
 }
 
 const FittedAcross* FabricConstants::across_of(std::string_view gpu) const {

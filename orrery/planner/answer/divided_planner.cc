@@ -79,6 +79,11 @@ class Division {
       m.trials = std::make_unique<Trials>(runner, m.question, m.load, desk);
       if (same != nullptr) m.trials->learn(*same->models_[models_.size() - 1]->trials);
       m.shares = std::make_unique<ShareTable>(plan_, m.load, m.first, *m.trials);
+      if (m.shares->options() == 0)
+        throw Infeasible(fmt::format(
+            "no engines for prefill and decode apart can serve {}: prompts that may be in the "
+            "prefix cache leave the pool for prefill without a bound",
+            m.question.model));
     }
     stocks();
   }
@@ -147,8 +152,8 @@ class Division {
  private:
   void stocks() {
     for (const auto& m : models_) {
-      for (const RatedOption& o : m->first.options) {
-        const GpuStock& gpu = o.option.gpu;
+      for (std::size_t k = 0; k < m->shares->options(); ++k) {
+        const GpuStock& gpu = m->shares->sizes(k).gpu();
         if (gpu.gpus <= 0 || stock_of_.contains(gpu.gpu)) continue;
         stock_of_[gpu.gpu] = stocks_.size();
         stocks_.push_back(gpu.gpus);
@@ -166,7 +171,7 @@ class Division {
       std::vector<StockOption>& options = out.models.emplace_back();
       for (std::size_t k = 0; k < m->shares->options(); ++k) {
         options.push_back(m->shares->option(k));
-        const auto at = stock_of_.find(m->first.options[k].option.gpu.gpu);
+        const auto at = stock_of_.find(m->shares->sizes(k).gpu().gpu);
         if (at != stock_of_.end()) options.back().stock = at->second;
       }
     }
@@ -198,7 +203,7 @@ class Division {
   }
 
   // The fleets of a solution. Each serves a part of its model's load, in proportion to what it can.
-  std::vector<Fleet> fleets(const StockSolution& solution) const {
+  std::vector<Fleet> fleets(const StockSolution& solution) {
     std::vector<double> sum(models_.size(), 0);
     for (const StockPart& p : solution.parts)
       sum[p.model] += models_[p.model]->shares->share(p.option, p.engines);
@@ -206,10 +211,14 @@ class Division {
     for (const StockPart& p : solution.parts) {
       const Model& m = *models_[p.model];
       Fleet f{p, {}, m.load.rate * m.shares->share(p.option, p.engines) / sum[p.model]};
-      f.plan.engine = m.first.options[p.option].option;
-      f.plan.spare = spares(plan_, f.plan.engine, p.engines);
-      f.plan.engines = p.engines + f.plan.spare;
-      out.push_back(f);
+      f.plan = m.shares->fleet(p.option, p.engines);
+      f.plan.spare = spares(plan_, f.plan.engine, f.plan.engines);
+      f.plan.engines += f.plan.spare;
+      if (f.plan.decode) {
+        f.plan.decode_spare = spares(plan_, *f.plan.decode, f.plan.decode_engines);
+        f.plan.decode_engines += f.plan.decode_spare;
+      }
+      out.push_back(std::move(f));
     }
     return out;
   }
@@ -383,7 +392,6 @@ void check_divided(const PlanChoice& plan) {
   };
   refuse(plan.objective != PlanObjective::kCost && plan.objective != PlanObjective::kGpus,
          "plan.objective other than cost and gpus");
-  refuse(plan.modes != PlanChoice().modes, "plan.modes other than aggregated");
   refuse(!plan.day.empty(), "plan.day");
   refuse(!plan.robust.empty(), "plan.robust");
   refuse(!plan.what_if_gpu.empty(), "plan.what_if_gpu");
@@ -414,9 +422,7 @@ Plans find_divided_plan(Runner& runner, const Scenario& question, Desk& desk) {
       p.notes.insert(p.notes.begin() + 1,
                      fmt::format("share of the requests of {}: {:.3g} %", m.question.model,
                                  100 * fleets[i].rate / m.load.rate));
-    const double size = static_cast<double>(fleets[i].plan.gpus());
-    const RatedOption& rated = m.first.options[fleets[i].part.option];
-    hour += rated.bound.hour / static_cast<double>(rated.option.gpus()) * size;
+    hour += m.shares->sizes(fleets[i].part.option).money(fleets[i].part.engines);
     out.answer.points.push_back(std::move(p));
   }
   std::vector<std::string>& told = out.answer.points.front().notes;

@@ -13,6 +13,7 @@
 #include "orrery/planner/answer/plan_point.h"
 #include "orrery/planner/answer/robust.h"
 #include "orrery/planner/verify/proof.h"
+#include "orrery/planner/verify/race_in_rounds.h"
 #include "orrery/scenario/document/scenario_keys.h"
 
 namespace orrery {
@@ -108,7 +109,7 @@ void explain(Runner& runner, const Scenario& question, const PlannedLoad& load,
     for (const RobustPlan& r : robust_plans(runner, question, raced.best, trials.desk()))
       told.push_back("robust: " + r.text());
   if (!plan.explain) return;
-  const Raced& base = raced.best.front();
+  const Raced& base = raced.of_part ? *raced.of_part : raced.best.front();
   if (base.fleet.engine.name() != out.fleets.front().engine.name())
     told.push_back(fmt::format("changes are those of {}, which only the proof ranked lower",
                                base.fleet.name()));
@@ -127,8 +128,9 @@ void order(std::vector<Proof>& plans, PlanObjective objective) {
 std::string account(const RaceResult& raced, const Trials& trials, bool complete) {
   const std::string left = raced.left.empty() ? "" : ", not shown " + counted(raced.left);
   if (complete)
-    return fmt::format("complete: {} fleets{}; {} simulations", raced.fleets, left,
-                       trials.simulations());
+    return fmt::format("complete: {} fleets{}; {} simulations{}", raced.fleets, left,
+                       trials.simulations(),
+                       raced.of_part ? ", by a part of the trace but for the best fleets" : "");
   return fmt::format("incomplete, because the search was stopped: {} of {} fleets{}",
                      raced.looked_at, raced.fleets, left);
 }
@@ -156,7 +158,7 @@ Plans find_plans(Runner& runner, const Scenario& scenario, Desk& desk) {
         runner, question, load, desk,
         fmt::format("none of {} engines can serve: {}", first.considered, counted(first.rejected)));
   Trials trials(runner, question, load, desk);
-  const RaceResult raced = race(question, load, first, trials);
+  const RaceResult raced = race_in_rounds(question, load, first, trials);
   std::vector<Proof> plans = prove_all(question, raced.best, trials);
   if (plans.empty() && desk.stopped()) throw Stopped();
   if (plans.empty())

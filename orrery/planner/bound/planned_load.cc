@@ -1,5 +1,7 @@
 #include "orrery/planner/bound/planned_load.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "orrery/base/error.h"
@@ -32,6 +34,13 @@ PlannedLoad planned_load(const ServiceQuestion& service, std::vector<std::string
   }
   out.shares_prompts = !service.trace.empty() || service.shared_prefix > 0 || service.samples > 1 ||
                        service.turns != "1";
+  if (service.trace.empty() || out.rate <= 0) return out;
+  if (std::optional<ThinnedLoad> part = thinned(load)) {
+    notes.push_back(fmt::format(
+        "of the {} requests of {} fleets are first tried with {}, in {} stretches from all of it",
+        out.requests, service.trace, part->load.requests.size(), part->stretches));
+    out.part = std::make_shared<RequestLoad>(std::move(part->load));
+  }
   return out;
 }
 

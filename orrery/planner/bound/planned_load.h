@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "orrery/planner/bound/thinned_load.h"
 #include "orrery/scenario/question/plan_question.h"
 
 namespace orrery {
@@ -15,9 +17,12 @@ struct PlannedLoad {
   std::int64_t requests = 0, longest = 0;  // tokens of the longest request, prompt and output
   bool equal = false;                      // all requests have these lengths
   bool shares_prompts = false;  // prompts repeat others, so that caches may shorten prefill
+  // The part of a long trace with which fleets are tried; null: all of the load is.
+  std::shared_ptr<const RequestLoad> part = nullptr;
 };
 
-// Reads or generates the load. Adds what a trace leaves out to `notes`. InputError: as load_of().
+// Reads or generates the load. Adds what a trace leaves out, and its part, to `notes`. InputError:
+// as load_of().
 PlannedLoad planned_load(const ServiceQuestion& service, std::vector<std::string>& notes);
 
 }  // namespace orrery

@@ -24,8 +24,6 @@ constexpr std::int64_t kMostSpacious = 2;
 // The levels at which a lower rate is sought for the expected one.
 constexpr int kSaferLevels[] = {8, 10};
 constexpr const char* kBound = "cannot be better than the plans shown, by its bound";
-constexpr const char* kWorse = "is worse than the plans shown";
-constexpr const char* kMisses = "misses the limits";
 constexpr const char* kTooMany = "needs more GPUs or money than there is";
 
 // An option, or a pair of options, that takes part.

@@ -30,6 +30,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,11 +53,16 @@ struct Raced {
   double chance() const { return static_cast<double>(levels) / kLevels; }
 };
 
+// Reasons of RaceResult::left.
+inline constexpr const char* kWorse = "is worse than the plans shown";
+inline constexpr const char* kMisses = "misses the limits";
+
 struct RaceResult {
   std::vector<Raced> best;                   // best first, at most PlanChoice::top
   std::int64_t fleets = 0;                   // options and pairs of options
   std::int64_t looked_at = 0;                // fewer where the search was stopped
   std::map<std::string, std::int64_t> left;  // those that are not shown, by the reason
+  std::optional<Raced> of_part;              // of a race in rounds: the best of the first one
 };
 
 // REQUIRES a PlanQuestion. InputError: throughput without a limit of GPUs or money.

@@ -54,12 +54,13 @@ Scenario Trials::at(const FleetPlan& fleet, double rate) const {
 std::string Trials::key(const FleetPlan& fleet, const Scenario& service,
                         const RunOptions& options) {
   const auto& q = service.as<ServiceQuestion>();
-  return keys_.key(
-      fmt::format("service, {}, rate {}, time scale {}, requests {}, seed {}, "
-                  "deviations {}, intervals {}",
-                  fleet.name(), exact_number(q.rate), exact_number(q.time_scale), q.sent(), q.seed,
-                  exact_number(options.deviations), options.intervals),
-      fleet.engine.gpu.gpu);
+  std::string what = fmt::format(
+      "service, {}, rate {}, time scale {}, requests {}, seed {}, "
+      "deviations {}, intervals {}",
+      fleet.name(), exact_number(q.rate), exact_number(q.time_scale), q.sent(), q.seed,
+      exact_number(options.deviations), options.intervals);
+  if (options.load != nullptr) what += fmt::format(", a part of {}", options.load->requests.size());
+  return keys_.key(what, fleet.engine.gpu.gpu);
 }
 
 double Trials::deviations() const {
@@ -97,12 +98,22 @@ std::optional<double> Trials::figure(SloLimit limit, const FleetPlan& fleet, dou
 const Trials::Tried& Trials::tried(const FleetPlan& fleet, double rate, int level) {
   const auto key = std::tuple(fleet.name(), rate, level);
   if (const auto it = known_.find(key); it != known_.end()) return it->second;
-  const Scenario s = at(fleet, rate);
-  const std::int64_t seed = s.as<ServiceQuestion>().seed;
+  Scenario s = at(fleet, rate);
   Tried& out = known_[key];
   try {
-    const double steps = level == kAtConfidence ? deviations() : deviations_at(level);
-    const Point p = again(fleet, rate, seed, steps, false);
+    RunOptions options;
+    options.intervals = false;
+    options.deviations = level == kAtConfidence ? deviations() : deviations_at(level);
+    RequestLoad part;
+    if (load_.part) {
+      part = at_times_rate(*load_.part, rate / load_.rate);
+      options.load = &part;
+      auto& service = std::get<ServiceQuestion>(s.asked);
+      const auto of = static_cast<std::int64_t>(part.requests.size());
+      service.warmup = service.warmup * of / load_.requests;
+      service.cooldown = service.cooldown * of / load_.requests;
+    }
+    const Point p = simulated(fleet, s, options);
     out.met = kept(p);
     out.sound = p.feasibility.fits && !grows(p) && value(p, "rejected") == 0;
     out.energy = value(p, "energy_per_request");
@@ -117,9 +128,13 @@ Point Trials::again(const FleetPlan& fleet, double rate, std::int64_t seed, doub
   Scenario s = at(fleet, rate);
   std::get<ServiceQuestion>(s.asked).seed = seed;
   RunOptions options;
-  options.breakdown = options.resolved = false;
   options.intervals = intervals;
   options.deviations = deviations;
+  return simulated(fleet, s, options);
+}
+
+Point Trials::simulated(const FleetPlan& fleet, const Scenario& s, RunOptions options) {
+  options.breakdown = options.resolved = false;
   ++simulations_;
   return desk_.point([&] { return key(fleet, s, options); },
                      [&] { return runner_.run(s, options).points.front(); });

@@ -4,6 +4,8 @@
 // seed alone, so that fleets differ by what they are and not by luck. A fleet keeps the limits if
 // the percentiles of the SLO do, no request is refused, and its queues do not grow: without that
 // check a limit on TPOT alone would hold at any rate.
+//
+// Fleets are tried with a part of a long trace (PlannedLoad::part); again() simulates all of it.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +32,8 @@ class Trials : public FleetJudge {
       : runner_(runner), question_(question), load_(load), desk_(desk), keys_(question) {}
   // Trials of the same question that remember and count by themselves.
   Trials apart() const { return {runner_, question_, load_, desk_}; }
+  // The same for another form of the load, which it borrows.
+  Trials with(const PlannedLoad& load) const { return {runner_, question_, load, desk_}; }
   Desk& desk() const { return desk_; }
   // The same load for a question with other limits, GPUs or money.
   Trials(const Trials& other, const Scenario& question);
@@ -64,6 +68,8 @@ class Trials : public FleetJudge {
   double deviations() const;
 
   std::int64_t simulations() const { return simulations_; }
+  // Counts the simulations of another search as its own.
+  void count(const Trials& other) { simulations_ += other.simulations_; }
 
  private:
   struct Tried {
@@ -72,6 +78,8 @@ class Trials : public FleetJudge {
     SloFigures figures;
   };
   const Tried& tried(const FleetPlan& fleet, double rate, int level);
+  // The answer for a scenario of the fleet, without the parts that no search reads.
+  Point simulated(const FleetPlan& fleet, const Scenario& scenario, RunOptions options);
   // Requests of a trial at a rate: those of the question, but at least a minute's.
   std::int64_t requests_at(double rate) const;
   Scenario at(const FleetPlan& fleet, double rate) const;

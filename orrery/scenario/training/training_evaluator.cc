@@ -15,7 +15,8 @@ TrainingEvaluator::TrainingEvaluator(Facts& facts, const Scenario& s)
     : facts_(facts),
       gpu_(facts.gpu(s.hardware.gpu)),
       model_(std::make_shared<const Architecture>(architecture_of(facts, s))),
-      question_(s.as<TrainingQuestion>()) {
+      question_(s.as<TrainingQuestion>()),
+      kernels_(facts.kernels(gpu_, training_kernels(gpu_, facts.bundle()))) {
   std::vector<std::string> notes;
   price_ = gpu_price(facts, s.cost, gpu_, notes);
   if (price_) {
@@ -24,8 +25,7 @@ TrainingEvaluator::TrainingEvaluator(Facts& facts, const Scenario& s)
     if (price_->electricity && gpu_.power)
       plant_.emplace(facts, PlantChoice(), gpu_, s.hardware.node, notes);
   }
-  setting_.emplace(TrainingSetting{*model_, gpu_, s.hardware.node,
-                                   facts.kernels(gpu_, training_kernels(gpu_, facts.bundle()))});
+  setting_.emplace(TrainingSetting{*model_, gpu_, s.hardware.node, kernels_});
   answerer_.emplace(facts, question_, *setting_);
 }
 

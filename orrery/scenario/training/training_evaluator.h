@@ -1,7 +1,8 @@
 // A run on one type of GPU, whose layouts a search asks about one after the other.
 //
 // Time, memory and money of a layout are those that the answer to its scenario has
-// (training_answer.h), without breakdown, intervals and notes.
+// (training_answer.h), without breakdown, intervals and notes. Kernels are remembered between
+// layouts, so that one thread alone may ask.
 #pragma once
 
 #include <memory>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "orrery/energy/account/price_book.h"
+#include "orrery/kernel/tiers/remembered_kernels.h"
 #include "orrery/scenario/question/scenario.h"
 #include "orrery/scenario/setup/plant_account.h"
 #include "orrery/scenario/training/training_answer.h"
@@ -61,6 +63,7 @@ class TrainingEvaluator {
   TrainingQuestion question_;
   std::optional<GpuPrice> price_;
   std::optional<PlantAccount> plant_;  // where the price has no electricity in it
+  RememberedKernels kernels_;          // layouts have most of their products in common
   std::optional<TrainingSetting> setting_;
   std::optional<TrainingAnswerer> answerer_;
 };

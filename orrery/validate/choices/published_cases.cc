@@ -7,6 +7,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/fields.h"
+#include "orrery/scenario/answer/prospect.h"
 #include "orrery/scenario/document/scenario_sweep.h"
 #include "orrery/scenario/runner/runner.h"
 
@@ -59,8 +60,12 @@ double gpus_of(const Point& point) {
   return gpus;
 }
 
+// The expected score, as the planner ranks plans.
 double score_of(const Point& point) {
-  if (const Metric* training = point.find("throughput_per_gpu")) return training->value;
+  if (const Metric* training = point.find("throughput_per_gpu")) {
+    const Metric* fits = point.find("fits");
+    return 1 / per_chance(1 / training->value, fits == nullptr ? 1 : fits->value / 100);
+  }
   if (const Metric* serving = point.find("output_throughput"))
     return serving->value / gpus_of(point);
   throw NoData("the answer has no throughput");

@@ -3,8 +3,9 @@
 // Each is a scenario (or a list of them) that sweeps the layouts of its search space, and the
 // layout that experts chose or that won a sweep. What the others reach is often not published, so
 // that nothing is measured here: the published layout's predicted score should be near the best
-// predicted one. The score is the training throughput per GPU, or the service's output tokens/s per
-// GPU.
+// predicted one. The score is that by which the planner ranks (scenario/answer/prospect.h): the
+// training throughput per GPU times the chance that the layout fits in memory, or the service's
+// output tokens/s per GPU, which no limit bounds.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// Plans that divide GPUs: is the integer program solved exactly, is what the judge says of few
-// fleets enough, and are the plans of real questions right?
+// Plans that divide GPUs: is the integer program solved exactly, and are the plans of real
+// questions right?
 #include "orrery/planner/answer/divided_planner.h"
 
 #include <fmt/format.h>
@@ -7,14 +7,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <map>
 #include <random>
 
 #include "orrery/base/error.h"
 #include "orrery/base/node.h"
 #include "orrery/planner/emit/plan_files.h"
 #include "orrery/planner/search/stock_program.h"
-#include "orrery/planner/verify/share_table.h"
 #include "orrery/scenario/document/scenario_keys.h"
 #include "orrery/scenario/document/scenario_sweep.h"
 #include "tests/unit/planner/divided_question.h"
@@ -174,103 +172,42 @@ TEST(StockProgram, TakesBothKindsWhereTheStockOfTheCheapOneEnds) {
   EXPECT_NEAR(solve(p)->value, 8, 1e-12);
 }
 
-// ---- shares by a judge of arithmetic ----
-
-// n engines serve n times what one does, times a factor that grows with n.
-class Arithmetic : public FleetJudge {
- public:
-  double crowding = 0;
-  std::map<std::string, double> each;
-  int asked = 0;
-
-  double capacity(const std::string& option, std::int64_t n) const {
-    const auto engines = static_cast<double>(n);
-    return engines * each.at(option) * (1 - crowding / (engines + 1));
-  }
-  bool meets(const FleetPlan& f, double rate) override {
-    ++asked;
-    return capacity(f.engine.name(), f.engines) >= rate * (1 - 1e-12);
-  }
-  bool meets_at(const FleetPlan& f, double rate, int) override { return meets(f, rate); }
-  double energy_per_request(const FleetPlan&, double) override { return 0; }
-};
-
-// The value of the best division if shares are settled as the program takes them.
-double lazily(ShareTable& table, bool mixed, std::int64_t stock) {
-  for (;;) {
-    StockProgram p;
-    p.mixed = mixed, p.stocks = {stock};
-    std::vector<StockOption>& options = p.models.emplace_back();
-    for (std::size_t k = 0; k < table.options(); ++k) {
-      options.push_back(table.option(k));
-      if (k == 0) options.back().stock = 0;
-    }
-    const auto s = solve(p);
-    if (!s) return HUGE_VAL;
-    bool known = true;
-    for (const StockPart& part : s->parts) {
-      if (table.settled(part.option, part.engines)) continue;
-      known = false;
-      table.settle(part.option, part.engines);
-    }
-    if (known) return s->value;
-  }
-}
-
-TEST(ShareTable, SettledAsNeededGivesWhatSettlingEverythingGives) {
-  Random random(22);
-  int found = 0, few = 0, all = 0;
-  for (int i = 0; i < 1000; ++i) {
-    PlanChoice plan;
-    plan.mixed = random() % 2 == 0;
-    plan.spare = static_cast<std::int64_t>(random() % 2);
-    plan.gpus = whole(random, 4, 14);
-    PlannedLoad load;
-    load.rate = between(random, 0.5, 9);
-    Arithmetic judge;
-    judge.crowding = between(random, 0, 0.4);
-    FirstStage first;
-    for (const int tp : {1, 2, 4}) {
-      EngineOption option{{tp == 1 ? "a" : "b", 0}, "x", "", tp, 1, 1, 1};
-      const double each = between(random, 0.4, 1.5) * std::sqrt(tp);
-      judge.each[option.name()] = each;
-      RatedOption o{option, {}};
-      o.bound.prefill = o.bound.decode = each * between(random, 1, 1.6);
-      o.bound.likely = each * between(random, 0.7, 1.2);
-      o.bound.hour = tp * between(random, 1, 2);
-      first.options.push_back(o);
-    }
-    const std::int64_t stock = whole(random, 1, 6);
-    ShareTable lazy(plan, load, first, judge);
-    const double value = lazily(lazy, plan.mixed, stock);
-    few += judge.asked, judge.asked = 0;
-    plan.exhaustive = true;
-    ShareTable every(plan, load, first, judge);
-    for (std::size_t k = 0; k < every.options(); ++k)
-      for (std::size_t n = 1; n <= every.option(k).serves.size(); ++n)
-        every.settle(k, static_cast<std::int64_t>(n));
-    all += judge.asked, judge.asked = 0;
-    const double of_all = lazily(every, plan.mixed, stock);
-    EXPECT_TRUE(value == of_all || std::abs(value - of_all) < 1e-9) << i << value << of_all;
-    // Every settled share is what the judge serves, to 1 %.
-    for (std::size_t k = 0; plan.mixed && k < every.options(); ++k) {
-      for (std::size_t n = 1; n <= every.option(k).serves.size(); ++n) {
-        const double truth =
-            judge.capacity(first.options[k].option.name(), static_cast<std::int64_t>(n)) /
-            load.rate;
-        const double share = every.share(k, static_cast<std::int64_t>(n));
-        EXPECT_LE(share, truth * (1 + 1e-9));
-        EXPECT_GE(share * 1.0101, std::min(1.0, truth));
-      }
-    }
-    if (HasFailure()) return;
-    found += value < HUGE_VAL ? 1 : 0;
-  }
-  EXPECT_GT(found, 500);
-  EXPECT_LT(few, all / 2);  // and asks much less
-}
-
 // ---- real questions ----
+
+// Long prompts and a tight limit between tokens: prefill disturbs the decodes beside it.
+TEST(DividedPlan, HasPoolsForPrefillAndDecode) {
+  const Scenario question =
+      read_scenario(parse_yaml(fmt::format("model: llama-3-8b\ncost: {{price: 2}}\nload: {{rate: "
+                                           "8, requests: 120, isl: 6000, osl: 40}}\nslo: {{tpot: "
+                                           "11 ms, ttft: 1 s}}\nplan: {{gpu: [\"h100-sxm:24\"], "
+                                           "pp: [1], tp: [1], modes: [disaggregated]{}}}",
+                                           kSmallBeside),
+                               "plan"))
+          .points.front();
+  const Plans plans = plans_of(question);
+  ASSERT_EQ(plans.fleets.size(), 2U);
+  std::int64_t used = 0;
+  for (std::size_t i = 0; i < plans.fleets.size(); ++i) {
+    const FleetPlan& f = plans.fleets[i];
+    ASSERT_TRUE(f.decode.has_value()) << f.name();
+    EXPECT_GE(std::min(f.engines, f.decode_engines), 1);
+    EXPECT_TRUE(plans.answer.points[i].meets_slo.value_or(false));
+    used += f.gpus();
+  }
+  EXPECT_LE(used, 24);
+  EXPECT_THAT(plans.answer.points[0].notes,
+              testing::Contains(HasSubstr(fmt::format("all fleets: {} of 24 h100-sxm", used))));
+  // The first model has the pools that it has alone.
+  Scenario alone = question;
+  std::get<PlanQuestion>(alone.asked).choice.others.clear();
+  std::get<PlanQuestion>(alone.asked).choice.top = 1;
+  EXPECT_EQ(plans_of(alone).fleets.at(0).gpus(), plans.fleets[0].gpus());
+  // Its files name both pools.
+  bool both = false;
+  for (const auto& [path, text] : plan_files(Bundle(), question, plans))
+    both |= path.find("scenario") != path.npos && text.find("disaggregation") != text.npos;
+  EXPECT_TRUE(both);
+}
 
 TEST(DividedPlan, OfOneModelAndOneKindIsTheBestPlan) {
   const Plans whole = plans_of(divided_question("h100-sxm, l40s", ""));
@@ -350,8 +287,8 @@ TEST(DividedPlan, RefusesWhatCannotBe) {
               HasSubstr("no fleets keep the limits of llama-3-8b"));
   EXPECT_THAT(refusal(divided_question("h100-sxm", ", mixed: true, objective: energy")),
               HasSubstr("plan.objective other than cost and gpus"));
-  EXPECT_THAT(refusal(divided_question("h100-sxm", ", mixed: true, modes: [disaggregated]")),
-              HasSubstr("plan.modes"));
+  EXPECT_THAT(refusal(divided_question("h100-sxm", ", mixed: true, day: [1, 2]")),
+              HasSubstr("plan.day"));
   EXPECT_THROW(
       divided_question("h100-sxm", ", others: {small: {model: llama-2-7b, load: {rate: 9}}}"),
       InputError);  // no limits
