@@ -51,8 +51,8 @@ Bundle without_power() {
   return bundle.replacing("gpus", std::move(files));
 }
 
-// What power and energy take of an estimate: the pairs differ in them alone. `breakdown`: with the
-// rows of the kernels and of the energy.
+// Pairs of estimates that differ in power and energy alone. `breakdown`: the rows of the kernels
+// and of the energy are asked for.
 void BM_EstimateEnergy(benchmark::State& state, const char* model, bool energy, bool breakdown) {
   Runner runner{energy ? Bundle() : without_power()};
   const Scenario s = question(model, 1);
