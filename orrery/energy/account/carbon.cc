@@ -214,7 +214,7 @@ Grams CarbonFacts::embodied_hour(std::string_view gpu) const {
     known.push_back(b.gpu);
   }
   throw InputError(
-      fmt::format("energy.embodied: nobody states what it took to make a {}; known of {}", gpu,
+      fmt::format("energy.embodied: nobody states what it took to make {}; known of {}", gpu,
                   fmt::join(known, ", ")));
 }
 

@@ -115,8 +115,9 @@ BoardClock board_clock(const Gpu& gpu, const PowerKnobs& knobs, const BoardPower
       const double left = excess(most);
       if (left > 0)
         throw Infeasible(fmt::format(
-            "hardware.power_limit: {} needs {:.0f} W at its lowest clock, more than {:g} W", gpu.id,
-            (left + limit) / regulated * gpu.power->value(), knobs.limit->value()));
+            "hardware.power_limit: {} needs {:.0f} W at its lowest clock, more than {:.4g} W, the "
+            "limit of a board or its share of cluster.power_limit",
+            gpu.id, (left + limit) / regulated * gpu.power->value(), knobs.limit->value()));
       out.slowdown = least_slowdown(least, most, now - limit, left, excess);
       now = std::min(power_of(out.slowdown), limit);
       // Relative change of the power for one of the clock, by which an error of the demand becomes

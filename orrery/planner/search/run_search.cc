@@ -349,6 +349,7 @@ namespace {
 RunSearch search(Runner& runner, const Scenario& question, Desk& desk) {
   const auto& q = question.as<PlanQuestion>();
   const std::vector<RunLaunch> launches = run_launches(runner.bundle(), stack_of(*q.training).name);
+  check_board_settings(q.choice, runner.catalog());
   RunSearch out;
   std::vector<RatedRun> all;  // the best so far
   QuestionKeys keys(question);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "orrery/base/error.h"
 #include "orrery/base/fields.h"
 
@@ -45,6 +47,37 @@ std::vector<PowerKnobs> board_settings(const PlanChoice& plan, const Gpu& gpu) {
   for (const std::optional<Watts>& limit : listed_limits(plan, gpu))
     for (const std::optional<Hertz>& clock : clocks) out.push_back({limit, clock});
   return out;
+}
+
+void check_board_settings(const PlanChoice& plan, const Catalog& catalog) {
+  if (plan.power_limits.empty() && plan.clocks.empty()) return;
+  std::vector<Gpu> gpus;
+  for (const std::string& text : plan.gpu) gpus.push_back(catalog.gpu(GpuStock::parse(text).gpu));
+  // `value`: in the base unit. `range`: of a GPU, its lowest and highest value.
+  const auto check = [&](const char* key, Dimension dimension, const char* unit, double scale,
+                         const std::vector<std::string>& texts, auto range) {
+    for (const std::string& text : texts) {
+      const double value = parse_quantity(dimension, text).value_or(0);
+      std::string ranges;
+      bool settable = value <= 0;  // no such quantity: board_settings says so
+      for (const Gpu& gpu : gpus) {
+        const auto [low, high] = range(gpu);
+        settable = settable || (value >= low && value <= high);
+        ranges += fmt::format("{}{} from {:.4g} to {:.4g} {}", ranges.empty() ? "" : ", ", gpu.id,
+                              low / scale, high / scale, unit);
+      }
+      if (!settable)
+        throw InputError(fmt::format("{} {}: no GPU of the plan takes it: {}", key, text, ranges));
+    }
+  };
+  check("plan.power_limits", Dimension::kPower, "W", 1, plan.power_limits, [](const Gpu& gpu) {
+    return std::pair{gpu.least_power_limit.value_or(Watts(0)).value(),
+                     gpu.power.value_or(Watts(0)).value()};
+  });
+  check("plan.clocks", Dimension::kFrequency, "MHz", 1e6, plan.clocks, [](const Gpu& gpu) {
+    const double boost = gpu.boost_clock.value_or(Hertz(0)).value();
+    return std::pair{boost * kLowestClock, boost};
+  });
 }
 
 std::string to_text(const PowerKnobs& boards) {

@@ -56,6 +56,7 @@ std::vector<EngineOption> engine_options(const Scenario& question, const Catalog
                                          const Architecture& model) {
   const PlanChoice& plan = question.as<PlanQuestion>().choice;
   const bool experts = has_routed_experts(model);
+  check_board_settings(plan, catalog);
   std::vector<EngineOption> out;
   for (const std::string& text : plan.gpu) {
     GpuStock stock = GpuStock::parse(text);

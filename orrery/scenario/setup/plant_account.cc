@@ -121,14 +121,22 @@ void count_scope(const PlantAccount& account, const ScopedBoards& of,
   if (account.scope() == "gpu") return;
   const Boards& boards = of.boards;
   const double gpus = boards.run + boards.wait;
-  const Estimate<Watts> power = account.power(boards), own = boards.running.scaled(gpus);
-  if (own.value > Watts(0)) {
+  const Estimate<Watts> power = account.power(boards);
+  const auto widen_scope = [&](const Boards& on, auto counts) {
+    const Estimate<Watts> all = account.power(on), own = on.running.scaled(gpus);
+    if (own.value <= Watts(0)) return;
     const double beyond =
-        std::sqrt(std::max(0.0, std::pow(power.sigma(), 2) - std::pow(own.sigma(), 2)));
+        std::sqrt(std::max(0.0, std::pow(all.sigma(), 2) - std::pow(own.sigma(), 2)));
     for (Metric& m : metrics) {
-      if (m.name.starts_with("energy")) scale(m, power.value / own.value, beyond, power.origin);
+      if (counts(m.name)) scale(m, all.value / own.value, beyond, all.origin);
     }
-  }
+  };
+  widen_scope(boards, [&](std::string_view name) {
+    return name.starts_with("energy") && !(of.in_run && name == "energy");
+  });
+  if (of.in_run)
+    widen_scope({*of.in_run, boards.run, boards.wait},
+                [](std::string_view name) { return name == "energy"; });
   Metric plant = metric("plant_power", "W", power, 1);
   end_at(plant, account.most_power(gpus, of.limit));
   metrics.push_back(std::move(plant));

@@ -65,6 +65,9 @@ class PlantAccount {
 struct ScopedBoards {
   Boards boards;
   Watts limit;
+  // Mean power of a board that runs over the whole run of which the metric `energy` is; absent: the
+  // boards' own.
+  std::optional<Estimate<Watts>> in_run = {};
 };
 // If the scope of the account is wider than the GPUs, adds `plant_power`, the power of the boards
 // in that scope, and makes the metrics of energy, which are the boards', those of the scope.

@@ -108,7 +108,9 @@ void follow_events(const IterationParts& parts, const TrainingConstants& k, cons
   const IterationEvents e = iteration_events(parts, k, job, true);
   const Seconds busy = t.total - t.bubble;
   if (e.total < busy) t = scaled(t, e.total / busy);
-  t.bubble = std::max(Seconds(0), e.total - busy);
+  constexpr double kRounding = 1e-9;
+  const Seconds idle = e.total - busy;
+  t.bubble = idle > kRounding * e.total ? idle : Seconds(0);
   t.total = e.total;
   p.timeline = pipeline_trace(e.pipeline);
   const double most =
@@ -213,29 +215,35 @@ std::optional<Estimate<Usd>> TrainingAnswerer::price_of_hour(
   return plant->with_electricity(price, {*power, real(gpus), 0});
 }
 
-void TrainingAnswerer::add_run(std::optional<double> steps, const IterationTime& t,
-                               const Estimate<Seconds>& iteration, std::int64_t gpus,
-                               const std::optional<Estimate<Watts>>& power,
-                               const std::optional<Estimate<Usd>>& hour, Point& p) const {
-  double iterations = steps.value_or(0);  // evaluations count by their time
+TrainingAnswerer::Run TrainingAnswerer::run_of(std::optional<double> steps, const IterationTime& t,
+                                               const Estimate<Seconds>& iteration,
+                                               std::int64_t gpus, Point& p) const {
+  Run out{steps, steps.value_or(0), {}};
   if (steps && question_.eval_interval > 0) {
     const double passes = static_cast<double>(question_.eval_iterations);
     const Seconds evaluation = passes * forward_time(t);
     p.metrics.push_back(
         metric("evaluation", "s", iteration.scaled(evaluation / iteration.value), 1));
-    iterations += std::floor(*steps / static_cast<double>(question_.eval_interval)) *
-                  (evaluation / iteration.value);
+    out.iterations += std::floor(*steps / static_cast<double>(question_.eval_interval)) *
+                      (evaluation / iteration.value);
   }
-  std::optional<ChanceResult> chance;
   if (question_.chance) {
     // A stated variability takes the place of the fitted one.
     const Variability& stated = question_.chance->variability;
     const bool fitted = stated.gpu == 0 && stated.step == 0;
     const Seconds nominal = iteration.value - (fitted ? Seconds(0) : t.stragglers);
-    chance = chance_of(*question_.chance, nominal, iterations, gpus);
+    out.chance = chance_of(*question_.chance, nominal, out.iterations, gpus);
+    out.busy = busy_share(out.chance->expected, iteration.value, out.iterations);
   }
-  if (steps) {
-    Estimate<Seconds> run = iteration.scaled(iterations);
+  return out;
+}
+
+void TrainingAnswerer::add_run(const Run& of, const Estimate<Seconds>& iteration, std::int64_t gpus,
+                               const std::optional<Estimate<Watts>>& power,
+                               const std::optional<Estimate<Usd>>& hour, Point& p) const {
+  const std::optional<ChanceResult>& chance = of.chance;
+  if (of.steps) {
+    Estimate<Seconds> run = iteration.scaled(of.iterations);
     if (chance) run.value = chance->total.mean;
     p.metrics.push_back(metric("time_to_train", "h", run, 3600));
     const Estimate<Seconds> of_gpus = run.scaled(static_cast<double>(gpus));
@@ -243,7 +251,7 @@ void TrainingAnswerer::add_run(std::optional<double> steps, const IterationTime&
     if (power) p.metrics.push_back(metric("energy", "MWh", energy_of(*power, of_gpus), 3.6e9));
     if (hour) p.metrics.push_back(metric("cost", "USD", cost_of(*hour, run), 1));
   }
-  if (chance) add_chance(*question_.chance, *chance, iteration, iterations, p);
+  if (chance) add_chance(*question_.chance, *chance, iteration, of.iterations, p);
 }
 
 TrainingConstants TrainingAnswerer::constants(const TrainingJob& job,
@@ -358,9 +366,18 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
     plant.emplace(facts_, choice, gpu, setting_.node, p.notes);
   const std::optional<Estimate<Usd>> hour = price_of_hour(job.plan.devices(), power, plant, p);
   if (hour) p.metrics.push_back(metric("cost_per_hour", "USD", *hour, 1));
-  add_run(steps, t, whole, job.plan.devices(), power, hour, p);
+  const Run run = run_of(steps, t, whole, job.plan.devices(), p);
+  std::optional<Estimate<Watts>> in_run = power;
+  std::optional<Estimate<Usd>> hour_in_run = hour;
+  if (power && steps && run.busy < 1) {
+    in_run = power_of_run(facts_.step_power(), gpu, *power, run.busy);
+    if (hour && plant && setting_.price->electricity)
+      hour_in_run = plant->with_electricity(*setting_.price, {*in_run, gpus, 0});
+  }
+  add_run(run, whole, job.plan.devices(), in_run, hour_in_run, p);
   if (plant && setting_.plant)
-    add_training_plant(*plant, {{*power, gpus, 0}, setting_.knobs.limit.value_or(*gpu.power)}, p);
+    add_training_plant(*plant,
+                       {{*power, gpus, 0}, setting_.knobs.limit.value_or(*gpu.power), in_run}, p);
   if (steps) p.metrics.push_back(exact_metric("total_flops", "EFLOP", flops * *steps / 1e18));
   std::optional<int> stage;
   if (question_.rank) {

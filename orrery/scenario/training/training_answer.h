@@ -28,6 +28,7 @@
 #include "orrery/scenario/training/calibration_runs.h"
 #include "orrery/scenario/training/training_layout.h"
 #include "orrery/scenario/training/training_power.h"
+#include "orrery/training/chance/chance.h"
 #include "orrery/training/fit/calibration_factors.h"
 #include "orrery/training/iteration/constants.h"
 #include "orrery/training/iteration/iteration.h"
@@ -90,7 +91,11 @@ class TrainingAnswerer {
   double fits(const TrainingMemory& memory) const;
   // The mean time of the run with evaluations, checkpoints and failures; nothing: the question has
   // no run. Of chance it is the closed form (FailingRun), where the answer has the mean of draws.
-  std::optional<Seconds> run(const IterationTime& time, const TrainingJob& job) const;
+  struct RunTime {
+    Seconds total;
+    double busy = 1;  // busy_share
+  };
+  std::optional<RunTime> run(const IterationTime& time, const TrainingJob& job) const;
 
  private:
   struct Machine {
@@ -123,13 +128,20 @@ class TrainingAnswerer {
                           const ClockedOn& on) const;
   void calibrate();
   TrainingCalibration calibration_of(const std::vector<CalibrationRun>& runs) const;
-  // The run that repeats the iteration: adds evaluation, time_to_train, gpu_hours and cost. With
-  // `chance` in the question these are the means over its draws, failures and checkpoints included,
-  // and its own metrics follow. `steps`: none if the question has no run. `power`: of a GPU's board
-  // during an iteration, from which the energy of the run follows.
-  // `hour`: the price of an hour of all GPUs.
-  void add_run(std::optional<double> steps, const IterationTime& time,
-               const Estimate<Seconds>& iteration, std::int64_t gpus,
+  // The run that repeats the iteration.
+  struct Run {
+    std::optional<double> steps;  // none if the question has no run
+    double iterations = 0;        // steps, and evaluations by their time
+    std::optional<ChanceResult> chance;
+    double busy = 1;  // busy_share
+  };
+  // Adds evaluation.
+  Run run_of(std::optional<double> steps, const IterationTime& time,
+             const Estimate<Seconds>& iteration, std::int64_t gpus, Point& point) const;
+  // Adds time_to_train, gpu_hours, energy and cost. With `chance` in the question these are the
+  // means over its draws, failures and checkpoints included, and its own metrics follow. `power`:
+  // of a GPU's board in the mean of the run. `hour`: the price of an hour of all GPUs at it.
+  void add_run(const Run& run, const Estimate<Seconds>& iteration, std::int64_t gpus,
                const std::optional<Estimate<Watts>>& power,
                const std::optional<Estimate<Usd>>& hour, Point& point) const;
   // The price of an hour of all GPUs, with the electricity of owned ones; nothing: not asked for.

@@ -27,6 +27,12 @@ ChanceResult chance_of(ChanceQuestion q, Seconds iteration, double iterations, s
   return training_chance(q);
 }
 
+double busy_share(const FailingRun& run, Seconds iteration, double iterations) {
+  if (run.work <= Seconds(0) || run.total <= Seconds(0)) return 1;
+  const Seconds done = iteration * iterations;
+  return std::min(1.0, done * (1 + run.rework / run.work) / run.total);
+}
+
 void add_chance(const ChanceQuestion& q, const ChanceResult& r, const Estimate<Seconds>& iteration,
                 double iterations, Point& p) {
   p.metrics.push_back(drawn("iteration_p50", "s", r.iteration.p50, iteration, 1));

@@ -15,6 +15,11 @@ namespace orrery {
 ChanceResult chance_of(ChanceQuestion question, Seconds iteration, double iterations,
                        std::int64_t gpus);
 
+// The share of the expected time of a run in which iterations are done or, after a failure, done
+// again, 0 to 1. In the rest its GPUs wait: for checkpoints, restarts, slow ranks, degraded links
+// and late data. `iteration`: nominal, of which the run has `iterations`.
+double busy_share(const FailingRun& run, Seconds iteration, double iterations);
+
 // Adds the metrics. `iteration`: nominal, with its error. A quantile of the draws has the same
 // relative interval and origin, because chance stretches iterations. `iterations` as above.
 void add_chance(const ChanceQuestion& question, const ChanceResult& result,

@@ -54,14 +54,17 @@ TrainingEvaluator::Run TrainingEvaluator::run(const TrainingJob& job,
   const TrainingAnswerer::Timed timed = answerer_->time(job, boards);
   Run out;
   out.iteration = timed.time.total;
-  out.total = answerer_->run(timed.time, job).value_or(timed.time.total);
+  const TrainingAnswerer::RunTime run =
+      answerer_->run(timed.time, job).value_or(TrainingAnswerer::RunTime{timed.time.total});
+  out.total = run.total;
   const double gpus = static_cast<double>(job.plan.devices());
   out.usd = gpus * hour() * (out.total.value() / 3600);
   if (gpu_.power && facts_.chip(gpu_.id) == nullptr) {
     const StepPowerConstants& law = facts_.step_power();
-    const Estimate<Watts> power =
+    const Estimate<Watts> iteration =
         boards.any() ? clocked_step_power(law, gpu_, "", boards, std::span(&timed.steps, 1))
                      : step_power(law, gpu_, "", timed.steps.reference);
+    const Estimate<Watts> power = power_of_run(law, gpu_, iteration, run.busy);
     out.joules = gpus * (power.value * out.total).value();
     if (plant_)
       out.usd = plant_->with_electricity(*price_, {power, gpus, 0}).value.value() *

@@ -23,6 +23,15 @@ Flops executed_flops(const IterationParts& parts, const TrainingJob& job) {
   return executed / job.plan.pp * static_cast<double>(job.micro_batches());
 }
 
+Estimate<Watts> power_of_run(const StepPowerConstants& constants, const Gpu& gpu,
+                             const Estimate<Watts>& iteration, double busy) {
+  if (busy >= 1) return iteration;
+  StepWork none;
+  none.time = seconds(1);
+  const Watts waiting = step_power(constants, gpu, "", none).value;
+  return iteration.scaled(busy + (1 - busy) * (waiting / iteration.value));
+}
+
 ClockedSteps IterationClock::steps(const StepWork& work, Seconds total) const {
   if (clock.slowdown <= 1) return {work, total, clock.power, clock.clock, clock.error};
   return {reference.stretched(total / longer, 0), total, clock.power, clock.clock, clock.error};

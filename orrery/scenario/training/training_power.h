@@ -6,6 +6,10 @@
 // that of their bytes at the bandwidth. Collectives count where they are exposed. Bubbles, waits
 // for the host and for the slowest rank are idle time. No reading of training is in the fit, so
 // that the figure is a transferred one.
+//
+// The GPUs of a run also wait: while a checkpoint is written, from a failure to the first step
+// after it, and for slow ranks, degraded links and late data. A board that waits is awake, as
+// between the kernels of an iteration and as the engines of a simulated service are that start.
 #pragma once
 
 #include "orrery/energy/power/clock_power.h"
@@ -19,6 +23,12 @@ StepWork work_of(const IterationTime& time, Flops flops, FlopsPerSecond peak);
 
 // FLOPs that a GPU executes in an iteration of the job.
 Flops executed_flops(const IterationParts& parts, const TrainingJob& job);
+
+// The mean power of a board over a run that draws `iteration` while iterations run, for the share
+// `busy` of its time, and is awake in the rest. The errors are those of `iteration`. NoData: the
+// data sheet states no power.
+Estimate<Watts> power_of_run(const StepPowerConstants& constants, const Gpu& gpu,
+                             const Estimate<Watts>& iteration, double busy);
 
 // An iteration at the clock of its board: the decision, and the work at the reference clock.
 struct IterationClock {

@@ -4,6 +4,7 @@
 
 #include "orrery/kernel/tiers/clocked_kernels.h"
 #include "orrery/scenario/training/training_answer.h"
+#include "orrery/scenario/training/training_chance.h"
 
 namespace orrery {
 
@@ -32,20 +33,22 @@ TrainingAnswerer::Timed TrainingAnswerer::time(const TrainingJob& job,
   return timed(ClockedKernels(setting_.kernels, clock.clock.slowdown));
 }
 
-std::optional<Seconds> TrainingAnswerer::run(const IterationTime& t, const TrainingJob& job) const {
+std::optional<TrainingAnswerer::RunTime> TrainingAnswerer::run(const IterationTime& t,
+                                                               const TrainingJob& job) const {
   const std::optional<double> steps = run_steps(question_, job);
   if (!steps) return std::nullopt;
   double iterations = *steps;
   if (question_.eval_interval > 0)
     iterations += std::floor(*steps / static_cast<double>(question_.eval_interval)) *
                   (static_cast<double>(question_.eval_iterations) * forward_time(t) / t.total);
-  if (!question_.chance) return t.total * iterations;
+  if (!question_.chance) return RunTime{t.total * iterations};
   ChanceQuestion q = *question_.chance;
   const bool fitted = q.variability.gpu == 0 && q.variability.step == 0;
   q.iteration = t.total - (fitted ? Seconds(0) : t.stragglers);
   q.iterations = std::max(1.0, iterations);
   q.gpus = job.plan.devices();
-  return expected_chance(q).expected.total;
+  const FailingRun expected = expected_chance(q).expected;
+  return RunTime{expected.total, busy_share(expected, t.total, iterations)};
 }
 
 }  // namespace orrery

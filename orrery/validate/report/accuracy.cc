@@ -52,6 +52,12 @@ std::pair<std::string, double> unit_of(const std::string& area, const std::strin
   if (area == "training") return {"s", 1};
   if (area == "training-memory") return {"GB", 1};
   if (area == "planner") return {"1/s", 1};
+  if (area == "energy") {
+    if (metric.starts_with("clock")) return {"MHz", 1};
+    if (metric == "time under a cap") return {"times as long", 1};
+    if (metric.starts_with("time")) return {"s", 1};
+    return {metric.starts_with("energy") ? "J" : "W", 1};
+  }
   if (metric == "bandwidth") return {"GB/s", 1};
   if (area == "network" || area == "layers") return {"us", 1};
   if (metric == "throughput") return {area == "serving" ? "requests/s" : "tokens/s", 1};

@@ -294,13 +294,14 @@ TEST(EngineOptions, HavePowerLimitsThatABoardCanHave) {
 
 TEST(EngineOptions, HaveClocksThatABoardCanBeLockedTo) {
   Runner runner{Bundle()};
-  // Clocks above an H100's boost clock (1980 MHz) and below a sixth of it are no clocks of it.
+  // A clock above an H100's boost clock (1980 MHz) is none of it, and is one of an RTX 4090. No GPU
+  // of the plan takes 3 GHz, or 200 MHz, which is below 0.15 of the H100's boost clock.
   const Scenario q =
-      asked("gpu: [h100-sxm], power_limits: [500 W], clocks: [1410 MHz, 3 GHz, 200 MHz]");
+      asked("gpu: [h100-sxm, rtx-4090], power_limits: [500 W], clocks: [1410 MHz, 2500 MHz]");
   std::vector<std::string> names;
   for (const EngineOption& o :
        engine_options(q, runner.catalog(), runner.architecture("llama-3-8b"))) {
-    if (o.tp > 1) continue;
+    if (o.tp > 1 || o.gpu.gpu != "h100-sxm") continue;
     names.push_back(o.name());
     EXPECT_EQ(o.asked(q).hardware.clock, o.clock);
   }
@@ -308,9 +309,12 @@ TEST(EngineOptions, HaveClocksThatABoardCanBeLockedTo) {
                                           "1 h100-sxm, vllm, checkpoint, tp 1, 1410 MHz",
                                           "1 h100-sxm, vllm, checkpoint, tp 1, 500 W",
                                           "1 h100-sxm, vllm, checkpoint, tp 1, 500 W, 1410 MHz"));
-  EXPECT_THROW(engine_options(asked("gpu: [h100-sxm], clocks: [fast]"), runner.catalog(),
-                              runner.architecture("llama-3-8b")),
-               InputError);
+  for (const char* clock : {"fast", "3 GHz", "200 MHz"}) {
+    const std::string list = std::string("gpu: [h100-sxm], clocks: [") + clock + "]";
+    EXPECT_THROW(engine_options(asked(list), runner.catalog(), runner.architecture("llama-3-8b")),
+                 InputError)
+        << clock;
+  }
 }
 
 // The plan of the least energy takes a lower clock where that saves energy within the limits, and

@@ -179,6 +179,27 @@ TEST(RunBoards, OnlySettingsThatABoardTakesAreListed) {
   EXPECT_THROW(board_settings(plan, h100), InputError);
 }
 
+// A value that one of the GPUs takes is a choice, and one that none takes a mistake.
+TEST(RunBoards, SettingsThatNoGpuTakesAreRefused) {
+  const Catalog& catalog = runner().catalog();
+  PlanChoice plan;
+  plan.gpu = {"h100-sxm", "b200-sxm"};
+  plan.power_limits = {"500 W", "700 W", "900 W"};
+  plan.clocks = {"1970 MHz"};
+  EXPECT_NO_THROW(check_board_settings(plan, catalog));
+  plan.power_limits = {"500 W", "1200 W"};
+  try {
+    check_board_settings(plan, catalog);
+    ADD_FAILURE();
+  } catch (const InputError& e) {
+    EXPECT_EQ(std::string(e.what()).substr(0, 62),
+              "plan.power_limits 1200 W: no GPU of the plan takes it: h100-sx");
+  }
+  plan.power_limits = {};
+  plan.clocks = {"9 GHz"};
+  EXPECT_THROW(check_board_settings(plan, catalog), InputError);
+}
+
 TEST(RunBoards, FilesAndPartsKeepTheSetting) {
   const Scenario asked = question("energy", listed());
   const RunPlans found = find_run_plans(runner(), asked);

@@ -79,5 +79,71 @@ TEST(TrainingEnergy, OneGpuHasNoLinks) {
   EXPECT_GT(joules(p, "arithmetic"), 0);
 }
 
+// A run of 64 GPUs for some days.
+Point run_of(const std::string& keys) {
+  return point_of("hardware: {gpu: h100-sxm}, training: {gpus: 64, zero: 3, tokens: 1e12}" + keys);
+}
+// The mean power of a board over the run.
+double mean_power(const Point& p) { return value(p, "energy") * 1e6 / value(p, "gpu_hours"); }
+
+// Hours in which a checkpoint is written cost what a board draws awake, and not what an iteration
+// costs: without failures their number is exact.
+TEST(TrainingEnergy, HoursOfCheckpointsCostAnAwakeBoard) {
+  const auto ask = [](const std::string& write) {
+    return run_of(
+        ", chance: {failures_per_gpu_day: 0, checkpoint_interval: 1h, checkpoint_write: " + write +
+        "}");
+  };
+  const Point none = ask("0s"), often = ask("10min"), more = ask("20min");
+  EXPECT_NEAR(mean_power(none), value(none, "power"), 1e-6 * value(none, "power"));
+  const double watts = (value(often, "energy") - value(none, "energy")) * 1e6 /
+                       (value(often, "gpu_hours") - value(none, "gpu_hours"));
+  EXPECT_NEAR(watts, 0.2 * 700, 15);  // the share of an H100's limit in catalog/power/steps.yaml
+  EXPECT_LT(watts, 0.4 * value(none, "power"));
+  EXPECT_NEAR(value(more, "energy") - value(often, "energy"),
+              value(often, "energy") - value(none, "energy"), 1e-3 * value(none, "energy"));
+}
+
+// Work that is lost is done again at the power of an iteration; the wait for a restart is not.
+TEST(TrainingEnergy, LostWorkCostsAnIterationAndARestartAWait) {
+  const auto ask = [](const std::string& restart, const std::string& more = "") {
+    return run_of(
+        ", chance: {failures_per_gpu_day: 0.05, checkpoint_interval: 4h, checkpoint_write: 0s, "
+        "restart: " +
+        restart + "}" + more);
+  };
+  const Point again = ask("0s"), waits = ask("1h"), longer = ask("2h");
+  EXPECT_LT(value(again, "goodput"), 85);
+  EXPECT_NEAR(mean_power(again), value(again, "power"), 1e-6 * value(again, "power"));
+  EXPECT_LT(mean_power(waits), 0.97 * mean_power(again));
+  EXPECT_LT(mean_power(longer), mean_power(waits));
+  EXPECT_GT(mean_power(longer), 0.2 * 700);
+  EXPECT_GT(value(longer, "energy"), value(waits, "energy"));
+  EXPECT_GT(value(waits, "energy"), value(again, "energy"));
+  // Emissions follow the energy of the facility: an hour of the run emits less than one of work,
+  // and more than its boards' part, because hosts and cooling do not wait as boards do.
+  const Point plant = ask("1h", ", energy: {scope: facility, carbon: '400'}");
+  const double hour = value(plant, "carbon") * 1e3 / value(plant, "time_to_train");
+  EXPECT_LT(hour, value(plant, "carbon_per_hour"));
+  EXPECT_GT(hour, value(plant, "carbon_per_hour") * mean_power(waits) / value(waits, "power"));
+  EXPECT_NEAR(value(plant, "carbon"), value(plant, "energy") * 1e3 * 0.4,
+              1e-6 * value(plant, "carbon"));
+}
+
+// Owned GPUs pay for what the run draws.
+TEST(TrainingEnergy, OwnedGpusPayLessForHoursOfWaiting) {
+  const auto ask = [](const std::string& restart) {
+    return run_of(
+        ", cost: {tier: owned}, chance: "
+        "{failures_per_gpu_day: 0.05, checkpoint_interval: 4h, checkpoint_write: 0s, "
+        "restart: " +
+        restart + "}");
+  };
+  const Point again = ask("0s"), waits = ask("2h");
+  const auto of_hour = [](const Point& p) { return value(p, "cost") / value(p, "time_to_train"); };
+  EXPECT_NEAR(of_hour(again), value(again, "cost_per_hour"), 1e-6 * of_hour(again));
+  EXPECT_LT(of_hour(waits), value(waits, "cost_per_hour"));
+}
+
 }  // namespace training_energy_test
 }  // namespace orrery

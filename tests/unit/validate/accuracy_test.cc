@@ -43,6 +43,23 @@ TEST(Accuracy, GroupsOfATableWhereTheyDiffer) {
   EXPECT_EQ(group(t, "tier", "measured"), nullptr);  // all rows are of one
 }
 
+TEST(Accuracy, FiguresOfEnergyHaveTheirUnits) {
+  AccuracyTally tally("energy");
+  const std::pair<const char*, const char*> metrics[] = {
+      {"clock of steady calls", "MHz"},      {"energy of a token", "J"},
+      {"power of long calls", "W"},          {"time of a token", "s"},
+      {"time under a cap", "times as long"}, {"wall power", "W"}};
+  for (const auto& [metric, unit] : metrics) {
+    ValidationRow r = row("t:1", "a", 100, 105);
+    r.by["metric"] = metric;
+    tally.add(r);
+  }
+  const AccuracyArea area = tally.area({});
+  ASSERT_EQ(area.tables.size(), std::size(metrics));
+  for (std::size_t i = 0; i < area.tables.size(); ++i)
+    EXPECT_EQ(area.tables[i].unit, metrics[i].second) << metrics[i].first;
+}
+
 TEST(Accuracy, TheWorstRowsComeFirstAndOnce) {
   AccuracyTally tally("inference");
   tally.add(row("t:1", "a", 100, 101));
