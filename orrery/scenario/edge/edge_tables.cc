@@ -88,6 +88,15 @@ bool EdgeTables::is_llm(const std::string& name) {
   return llms_[name] = llm;
 }
 
+std::string EdgeTables::llm_of(const EdgeQuestion& q) {
+  if (is_llm(q.network)) return q.network;
+  if (!names_file(q.network) || q.asks_pass()) return "";
+  if (q.device != "all" && chips().find(q.device) == nullptr) return "";
+  const std::vector<std::string>& models =
+      language_models_of(q.network, network(q.network, q.batch));
+  return models.empty() ? "" : models.front();
+}
+
 const EdgeGraph& EdgeTables::network(const std::string& name, std::int64_t batch) {
   const bool known = std::ranges::find(bundled(), name) != bundled().end();
   const std::filesystem::path path(name);

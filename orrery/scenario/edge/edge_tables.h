@@ -16,6 +16,7 @@
 #include "orrery/edge/llm/llm_answer.h"
 #include "orrery/edge/predict/edge_answer.h"
 #include "orrery/hardware/catalog.h"
+#include "orrery/scenario/question/edge_question.h"
 
 namespace orrery {
 
@@ -40,8 +41,10 @@ class EdgeTables {
   // An engine on a GPU of the catalog. InputError: no such engine.
   const EnginePredictor& engine(const Gpu& gpu, const std::string& engine);
 
-  // Whether `name` is a model of the catalog (`orrery list models`), and no network or file of one.
-  bool is_llm(const std::string& name);
+  // The model of the catalog (`orrery list models`) as which llama.cpp is asked for the network of
+  // the question: the model of that name, or the first of those whose matrices the file has, where
+  // no key of networks is given and the device is one of llama.cpp's. Empty: it is a network.
+  std::string llm_of(const EdgeQuestion& question);
   // A bundled network, or the file of that name where there is one. `batch`: of an ONNX file whose
   // inputs leave theirs open. InputError: no such network, with the nearest; a file where files are
   // sealed (base/data_folder.h).
@@ -68,6 +71,8 @@ class EdgeTables {
   std::map<std::pair<std::string, std::string>, std::unique_ptr<EnginePredictor>> engines_;
 
   const std::vector<std::string>& bundled();
+  // Whether `name` is a model of the catalog, and no network or file of one.
+  bool is_llm(const std::string& name);
 };
 
 }  // namespace orrery

@@ -125,7 +125,7 @@ void note_language_models(const std::vector<std::string>& models, Point& p) {
   if (models.empty()) return;
   p.notes.push_back(fmt::format(
       "its matrices are those of {}: this is the time of one pass over the graph; `orrery edge {}` "
-      "times its prompts and tokens with llama.cpp",
+      "on a device of llama.cpp times its prompts and tokens",
       fmt::join(models, ", "), models.front()));
 }
 

@@ -15,7 +15,7 @@
 #include "orrery/scenario/runner/runner.h"
 #include "orrery/scenario/runner/scenario_check.h"
 #include "tests/refusal.h"
-#include "tests/unit/edge/onnx_writer.h"
+#include "tests/unit/edge/onnx_llama.h"
 
 namespace orrery {
 namespace edge_question_test {
@@ -184,6 +184,32 @@ TEST(EdgeQuestion, ABatchOfAnOnnxFileIsCountedOnce) {
     EXPECT_GT(eight, one) << device;
     EXPECT_LE(eight, 8 * one * (1 + 1e-9)) << device;
   }
+}
+
+// The ONNX file of an LLM is the LLM. A key of networks, or a device on which llama.cpp was never
+// measured, asks for one pass over its graph.
+TEST(EdgeQuestion, TheFileOfAnLlmIsTheLlm) {
+  const std::string file = testing::TempDir() + "orrery-edge-llama.onnx";
+  std::ofstream(file, std::ios::binary) << llama_onnx(kLlama32);
+  const auto first = [&](const std::string& network, const std::string& with) {
+    return run(fmt::format("network: {}, {}", network, with)).points.at(0);
+  };
+  for (const std::string with :
+       {"device: rtx-4090", "device: m4-max-40, format: Q8_0, prompt: 2048, depth: 512"}) {
+    Point of_file = first(file, with);
+    ASSERT_FALSE(of_file.notes.empty());
+    EXPECT_THAT(of_file.notes.front(), HasSubstr("the matrices of llama-3.2-1b"));
+    of_file.notes.erase(of_file.notes.begin());
+    EXPECT_EQ(to_json(of_file, true), to_json(first("llama-3.2-1b", with), true));
+  }
+  for (const std::string with :
+       {"device: rtx-4090, runtime: onnxruntime", "device: rk3399", "device: rk3588, threads: 4"}) {
+    const Point pass = first(file, with);
+    EXPECT_NE(pass.find("latency"), nullptr) << with;
+    EXPECT_EQ(pass.find("tpot"), nullptr) << with;
+  }
+  EXPECT_THAT(refusal("device: rtx-4090, runtime: tensorrt, depth: 9, network: " + file),
+              HasSubstr("edge.depth: has no effect"));
 }
 
 TEST(EdgeQuestion, IsReadBackAsWritten) {
