@@ -37,8 +37,24 @@ const LlmChips& EdgeTables::chips() {
   return *chips_;
 }
 
+const SmallProcessors& EdgeTables::small_processors() {
+  if (!small_processors_) small_processors_.emplace(bundle_);
+  return *small_processors_;
+}
+
+const SmallLaw& EdgeTables::small_law() {
+  if (!small_law_) small_law_ = read_small_law(bundle_);
+  return *small_law_;
+}
+
 const EdgeDevice& EdgeTables::device(const std::string& id) {
-  return of_key("device", [&]() -> const EdgeDevice& { return devices().device(id); });
+  const std::vector<EdgeDevice>& all = devices().all();
+  const auto found = std::ranges::find(all, id, &EdgeDevice::id);
+  if (found != all.end()) return *found;
+  std::vector<std::string> ids;
+  for (const EdgeDevice& d : all) ids.push_back(d.id);
+  for (const SmallProcessor& p : small_processors().all()) ids.push_back(p.id);
+  throw InputError(fmt::format("edge.device: unknown device '{}'{}", id, did_you_mean(id, ids)));
 }
 
 const LlmChip& EdgeTables::chip(const std::string& id) {

@@ -15,6 +15,7 @@
 #include "orrery/edge/graph/edge_models.h"
 #include "orrery/edge/llm/llm_answer.h"
 #include "orrery/edge/predict/edge_answer.h"
+#include "orrery/edge/small/small_answer.h"
 #include "orrery/hardware/catalog.h"
 #include "orrery/scenario/question/edge_question.h"
 
@@ -32,10 +33,12 @@ class EdgeTables {
   const Catalog& catalog() const { return catalog_; }
   const EdgeDevices& devices();
   const LlmChips& chips();
+  const SmallProcessors& small_processors();
   // A device of networks, a chip of LLMs. InputError with the nearest id where there is none.
   const EdgeDevice& device(const std::string& id);
   const LlmChip& chip(const std::string& id);
   const LlmLaws& llm_laws();
+  const SmallLaw& small_law();
   // The law of latency with this name (EdgePredictor::law_name).
   const EdgeLaw& law(const std::string& name);
   // An engine on a GPU of the catalog. InputError: no such engine.
@@ -62,6 +65,8 @@ class EdgeTables {
   std::optional<EdgeDevices> devices_;
   std::optional<LlmChips> chips_;
   std::optional<LlmLaws> llm_laws_;
+  std::optional<SmallProcessors> small_processors_;
+  std::optional<SmallLaw> small_law_;
   std::optional<EngineLaw> engine_law_;
   std::optional<std::vector<std::string>> bundled_;
   std::map<std::string, EdgeLaw> laws_;

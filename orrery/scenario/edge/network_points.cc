@@ -158,9 +158,34 @@ Point answer_on_engine(EdgeTables& tables, const Gpu& gpu, const EdgeQuestion& q
   return p;
 }
 
+// REQUIRES: none of the keys that choose between processors, runtimes or batches, which a
+// microcontroller does not have.
+Point answer_on_small(EdgeTables& tables, const SmallProcessor& processor, const EdgeQuestion& q,
+                      bool breakdown) {
+  if (q.gpu || q.slow_cores || q.threads > 0 || q.batch > 1 || !q.runtime.empty() ||
+      !q.measured.empty())
+    throw InputError(fmt::format(
+        "edge.device: {} has one core and one input at once: gpu, threads, slow_cores, runtime, "
+        "batch and measured have no effect on it",
+        processor.id));
+  const EdgeGraph& graph = tables.network(q.network, 1);
+  if (!graph.bytes && q.precision != "int8")
+    throw NoData(
+        fmt::format("{}: its times with bytes alone are known: --precision int8 (edge.precision)",
+                    processor.id));
+  const SmallAnswer a = answer_small(tables.small_law(), processor, graph);
+  Point p = point_of_network(a.network, {1, 1}, breakdown);
+  if (a.energy) p.metrics.push_back(metric("energy_per_inference", "mJ", *a.energy, 1e-3));
+  if (!a.misfit.empty()) p.feasibility = {false, a.misfit}, p.metrics.clear(), p.kernels.clear();
+  p.at = place_of(q, processor.id, "int8", "tflite");
+  return p;
+}
+
 }  // namespace
 
 std::vector<Point> answer_edge_network(EdgeTables& tables, const EdgeQuestion& q, bool breakdown) {
+  if (const SmallProcessor* small = tables.small_processors().find(q.device))
+    return {answer_on_small(tables, *small, q, breakdown)};
   if (const std::optional<Gpu> gpu = gpu_of_catalog(tables, q))
     return {answer_on_engine(tables, *gpu, q, breakdown)};
   const EdgeProcessor processor{q.gpu, q.threads,

@@ -212,6 +212,26 @@ TEST(EdgeQuestion, TheFileOfAnLlmIsTheLlm) {
               HasSubstr("edge.depth: has no effect"));
 }
 
+// Microcontrollers and NPUs answer networks of bytes, with the energy where the board's was
+// measured; what nothing is known of is no data.
+TEST(EdgeQuestion, SmallProcessors) {
+  const std::string asked = "network: resnet8, device: ndp120-30mhz, precision: int8";
+  const Point npu = run(asked).points.at(0);
+  ASSERT_NE(npu.find("energy_per_inference"), nullptr);
+  // MLPerf tiny v1.0, Syntiant: 15.98 ms and 0.1018 mJ.
+  EXPECT_NEAR(npu.find("latency")->value, 16, 4);
+  EXPECT_NEAR(npu.find("energy_per_inference")->value, 0.1, 0.03);
+  const Point other = run("network: resnet8, device: m467, precision: int8").points.at(0);
+  EXPECT_EQ(other.find("energy_per_inference"), nullptr);
+  const Point large = run("network: resnet50, device: m467, precision: int8").points.at(0);
+  EXPECT_FALSE(large.feasibility.fits);
+  EXPECT_EQ(large.find("latency"), nullptr);
+  EXPECT_THROW(run("network: resnet8, device: ndp120-30mhz"), NoData);
+  EXPECT_THROW(run("network: resnet8, device: rk3588-npu, precision: int8"), NoData);
+  EXPECT_THAT(refusal(asked + ", threads: 2"), HasSubstr("one core"));
+  EXPECT_THAT(refusal("network: resnet8, device: ndp120-3mhz"), HasSubstr("ndp120-30mhz"));
+}
+
 TEST(EdgeQuestion, IsReadBackAsWritten) {
   for (const std::string& edge :
        {kNetwork + ", threads: [1, 4], precision: int8", kDraft + ", memory: 20 GiB, depth: 9"}) {
