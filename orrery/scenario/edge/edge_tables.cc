@@ -42,6 +42,11 @@ const SmallProcessors& EdgeTables::small_processors() {
   return *small_processors_;
 }
 
+const EdgeThrottlings& EdgeTables::throttlings() {
+  if (!throttlings_) throttlings_.emplace(bundle_);
+  return *throttlings_;
+}
+
 const SmallLaw& EdgeTables::small_law() {
   if (!small_law_) small_law_ = read_small_law(bundle_);
   return *small_law_;

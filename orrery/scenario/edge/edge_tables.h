@@ -11,6 +11,7 @@
 
 #include "orrery/base/bundle.h"
 #include "orrery/edge/device/edge_device.h"
+#include "orrery/edge/device/throttling.h"
 #include "orrery/edge/engine/engine_answer.h"
 #include "orrery/edge/graph/edge_models.h"
 #include "orrery/edge/llm/llm_answer.h"
@@ -34,6 +35,7 @@ class EdgeTables {
   const EdgeDevices& devices();
   const LlmChips& chips();
   const SmallProcessors& small_processors();
+  const EdgeThrottlings& throttlings();
   // A device of networks, a chip of LLMs. InputError with the nearest id where there is none.
   const EdgeDevice& device(const std::string& id);
   const LlmChip& chip(const std::string& id);
@@ -67,6 +69,7 @@ class EdgeTables {
   std::optional<LlmLaws> llm_laws_;
   std::optional<SmallProcessors> small_processors_;
   std::optional<SmallLaw> small_law_;
+  std::optional<EdgeThrottlings> throttlings_;
   std::optional<EngineLaw> engine_law_;
   std::optional<std::vector<std::string>> bundled_;
   std::map<std::string, EdgeLaw> laws_;

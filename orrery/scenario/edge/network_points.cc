@@ -120,6 +120,17 @@ Point point_of_network(const EdgeAnswer& a, const EdgeBatch& batch, bool breakdo
   return p;
 }
 
+// Says how unlike cores share the work.
+void note_split(const std::vector<EdgeShare>& shares, Point& p) {
+  if (shares.size() < 2) return;
+  std::string text;
+  for (const EdgeShare& s : shares)
+    text += fmt::format("{}{} x {} {:.0f} %", text.empty() ? "" : ", ", s.cores, s.core,
+                        100 * s.of_work);
+  p.notes.push_back(
+      fmt::format("the rows of each kernel are split by the rates of the cores: {}", text));
+}
+
 // Says of the graph of a language model which models of the catalog it may be.
 void note_language_models(const std::vector<std::string>& models, Point& p) {
   if (models.empty()) return;
@@ -212,6 +223,7 @@ std::vector<Point> answer_edge_network(EdgeTables& tables, const EdgeQuestion& q
     predictor.calibrate(timed);
     points.push_back(point_of_network(predictor.answer(graph, precision), {q.batch, 1}, breakdown));
     points.back().at = place_of(q, device->id, shown(precision), runtime);
+    note_split(predictor.shares(), points.back());
     note_language_models(tables.language_models_of(q.network, graph), points.back());
   }
   return points;

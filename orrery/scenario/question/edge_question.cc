@@ -89,6 +89,8 @@ void declare(Fields& f, EdgeQuestion& q) {
         "CSV of what was timed on the device, to calibrate: network,latency_ms; of LLMs "
         "model,format,prefill_tok_s,decode_tok_s")
       .verbatim();
+  f.add("sustained", q.sustained,
+        "a load of minutes: intervals reach from the speed of a short load to what heat leaves");
   declare_network(f, q);
   declare_llm(f, q);
 }

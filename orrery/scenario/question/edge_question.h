@@ -22,7 +22,8 @@ namespace orrery {
 struct EdgeQuestion {
   // file.onnx, file.param, a bundled network or an LLM; a device, a GPU of the catalog, or "all".
   std::string network, device;
-  std::string measured;  // a table of what was timed on the device, to calibrate; empty: none
+  bool sustained = false;  // a load of minutes, in which heat may lower the clocks
+  std::string measured;    // a table of what was timed on the device, to calibrate; empty: none
 
   // Keys of networks.
   bool gpu = false, slow_cores = false;

@@ -47,6 +47,7 @@ struct OtherValue {
 // A value of each key that is not its default, and a question that it changes.
 const std::map<std::string, OtherValue>& other_values() {
   static const std::map<std::string, OtherValue> all = {
+      {"sustained", {"network: squeezenet, device: raspberry-pi-5", "true"}},
       {"gpu", {kNetwork, "true"}},
       {"threads", {kNetwork, "1"}},
       {"slow_cores", {"network: squeezenet, device: rk3588, threads: 2", "true"}},
@@ -84,7 +85,7 @@ TEST(EdgeQuestion, EveryKeyHasItsEffectOrIsRefused) {
       EXPECT_THAT(refusal(kLlm + given), HasSubstr("edge." + f.name() + ": has no effect"));
     } else if (f.need() == kNeedsLlm) {
       EXPECT_THAT(refusal(kNetwork + given), HasSubstr("edge." + f.name() + ": has no effect"));
-    } else {
+    } else if (!f.need().empty()) {
       EXPECT_THAT(refusal(kLlm + given), HasSubstr("it needs edge.draft")) << f.name();
     }
   }
@@ -210,6 +211,33 @@ TEST(EdgeQuestion, TheFileOfAnLlmIsTheLlm) {
   }
   EXPECT_THAT(refusal("device: rtx-4090, runtime: tensorrt, depth: 9, network: " + file),
               HasSubstr("edge.depth: has no effect"));
+}
+
+// Heat widens the interval to one side and leaves the other as it is.
+TEST(EdgeQuestion, ASustainedLoadIsAnInterval) {
+  for (const std::string asked : {"network: squeezenet, device: raspberry-pi-5",
+                                  "network: llama-3.2-1b, device: snapdragon-8-elite"}) {
+    const Point burst = run(asked).points.at(0),
+                long_load = run(asked + ", sustained: true").points.at(0);
+    const double least = burst.find("latency") != nullptr ? 1500.0 / 2400 : 0.5;
+    for (const Metric& m : burst.metrics) {
+      if (!m.has_interval()) continue;
+      const Metric& now = *long_load.find(m.name);
+      const bool rate = m.name.ends_with("throughput");
+      EXPECT_DOUBLE_EQ(rate ? now.high90 : now.low90, rate ? m.high90 : m.low90) << m.name;
+      EXPECT_NEAR(rate ? now.low90 / m.low90 : m.high90 / now.high90, least, 1e-9) << m.name;
+      EXPECT_NEAR(rate ? now.value / m.value : m.value / now.value, std::sqrt(least), 1e-9);
+    }
+    double ms = 0;
+    for (const KernelRow& k : long_load.kernels)
+      if (k.phase != "decode") ms += k.time.value.value() * 1e3;
+    const char* time = burst.find("latency") != nullptr ? "latency" : "ttft";
+    EXPECT_NEAR(ms, long_load.find(time)->value, 1e-6 * ms);
+  }
+  EXPECT_THROW(run("network: squeezenet, device: jetson-nano, sustained: true"), NoData);
+  const Answer all = run("network: squeezenet, device: all, sustained: true");
+  EXPECT_GT(all.points.size(), 10u);
+  EXPECT_LT(all.points.size(), 30u);
 }
 
 // Microcontrollers and NPUs answer networks of bytes, with the energy where the board's was
