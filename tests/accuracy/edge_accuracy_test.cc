@@ -38,6 +38,20 @@ TEST(EdgeAccuracy, NetworksOnUnknownDevices) {
   EXPECT_LE(ten.coverage90, 95);
 }
 
+// Networks on microcontrollers and NPUs, and their energies.
+TEST(EdgeAccuracy, SmallProcessors) {
+  const std::filesystem::path data = data_folder() / "edge";
+  if (!std::filesystem::exists(data / "mlperf_tiny.csv"))
+    GTEST_SKIP() << data << " is absent: no measured rows to compare with";
+  const ValidationReport report = validate_edge(data, "tiny", Bundle());
+  EXPECT_LE(errors_of(report, "processor left out").median, 20);
+  const ErrorSummary network = errors_of(report, "network left out");
+  EXPECT_GT(network.n, 70u);
+  EXPECT_LE(network.median, 15);
+  EXPECT_GE(network.coverage90, 85);
+  EXPECT_LE(errors_of(report, "energy, network left out").median, 25);
+}
+
 TEST(EdgeAccuracy, RankCorrelationTakesTheMeanRankOfTies) {
   EXPECT_NEAR(rank_correlation({{1, 10}, {2, 20}, {3, 35}}), 1, 1e-12);
   EXPECT_NEAR(rank_correlation({{1, 30}, {2, 20}, {3, 10}}), -1, 1e-12);

@@ -91,6 +91,7 @@ energy: {carbon: 400}
 )",
     "edge: {network: mobilenet_v2, device: raspberry-pi-5}",
     "edge: {network: llama-3-8b, device: rtx-4090}",
+    "edge: {network: resnet8, device: ndp120-30mhz, precision: int8}",
     "replay: {trace: " ORRERY_SOURCE_DIR "/fuzz/corpus/kineto/data_parallel.json, scale: cpu=2}"};
 
 std::string trace_of_one_node() {

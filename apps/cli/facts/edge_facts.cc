@@ -7,6 +7,7 @@
 #include "orrery/edge/device/edge_device.h"
 #include "orrery/edge/graph/edge_models.h"
 #include "orrery/edge/llm/llm_chip.h"
+#include "orrery/edge/small/small_processor.h"
 
 namespace orrery::cli {
 namespace {
@@ -31,6 +32,14 @@ std::vector<Json> edge_device_facts(const Bundle& bundle) {
       cores.push_back(fmt::format("{} x {} {:.4g} GHz", c.cores, c.core, c.clock.value() / 1e9));
     for (const EdgeGpu& g : d.gpus) gpus.push_back(g.row);
     rows.push_back({{"id", d.id}, {"name", d.row}, {"cores", cores}, {"gpus", gpus}});
+  }
+  const SmallProcessors small(bundle);
+  for (const SmallProcessor& p : small.all()) {
+    rows.push_back(
+        {{"id", p.id},
+         {"name", p.names.front()},
+         {"cores", {fmt::format("1 x {} {:.4g} MHz", p.core.name, p.clock.value() / 1e6)}},
+         {"gpus", {fmt::format("{}, int8", p.core.kind)}}});
   }
   const LlmChips chips(bundle);
   for (const LlmChip& c : chips.all()) {

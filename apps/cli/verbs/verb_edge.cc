@@ -43,9 +43,11 @@ std::string range_of(const Point& p, const char* name) {
 bool is_llm(const Point& p) { return !p.memory.empty(); }
 
 void print_network(const Point& p) {
-  fmt::print("{:<22} {:<22} {:>9} {:>9} {:>8}\n", cut(text_of(p, "network"), 22),
-             cut(text_of(p, "device"), 22), value_of(p, "latency"), range_of(p, "latency"),
-             value_of(p, "macs"));
+  const bool energy = p.find("energy_per_inference") != nullptr;
+  fmt::print("{:<22} {:<20} {:>9} {:>9} {:>8}{}\n", cut(text_of(p, "network"), 22),
+             cut(text_of(p, "device"), 20), p.feasibility.fits ? value_of(p, "latency") : "no room",
+             range_of(p, "latency"), value_of(p, "macs"),
+             energy ? fmt::format(" {:>7}", value_of(p, "energy_per_inference")) : "");
 }
 
 void print_llm(const Point& p) {
@@ -95,6 +97,8 @@ void print_notes(const Answer& a) {
 }
 
 void print_table(const Answer& a, bool explain) {
+  const bool energy = std::ranges::any_of(
+      a.points, [](const Point& p) { return p.find("energy_per_inference") != nullptr; });
   const Point* last = nullptr;
   for (const Point& p : a.points) {
     const bool llm = is_llm(p);
@@ -102,8 +106,8 @@ void print_table(const Answer& a, bool explain) {
       fmt::print("{}\n",
                  llm ? fmt::format("{:<16} {:<7} {:<18} {:>9} {:>9} {:>9} {:>6}", "model", "format",
                                    "device", "prefill/s", "decode/s", "90 %", "GB")
-                     : fmt::format("{:<22} {:<22} {:>9} {:>9} {:>8}", "network", "device", "ms",
-                                   "90 %", "GMAC"));
+                     : fmt::format("{:<22} {:<20} {:>9} {:>9} {:>8}{}", "network", "device", "ms",
+                                   "90 %", "GMAC", energy ? "      mJ" : ""));
     last = &p;
     llm ? print_llm(p) : print_network(p);
     if (explain) print_rows(p);

@@ -116,19 +116,32 @@ const EdgeDevice* EdgeDevices::of_row(std::string_view row) const {
   return found == devices_.end() ? nullptr : &*found;
 }
 
-EdgeFacts EdgeDevices::facts(const EdgeDevice& device, int threads, EdgePlacement from) const {
+std::vector<EdgeShare> EdgeDevices::split(const EdgeDevice& device, int threads,
+                                          EdgePlacement from) const {
   std::vector<EdgeCluster> order = device.clusters;
   if (from == EdgePlacement::kSlow) std::reverse(order.begin(), order.end());
-  FlopsPerSecond rate;
+  std::vector<EdgeShare> shares;
+  FlopsPerSecond all;
   int left = threads;
   for (const EdgeCluster& c : order) {
     const int taken = std::min(left, c.cores);
-    rate += c.clock * Flops(core(c.core).flops_per_cycle) * taken;
-    left -= taken;
+    if (taken == 0) break;
+    const FlopsPerSecond rate = c.clock * Flops(core(c.core).flops_per_cycle) * taken;
+    shares.push_back({c.core, taken, rate});
+    all += rate, left -= taken;
   }
-  const EdgeCore& first = core(order.front().core);
+  for (EdgeShare& s : shares) s.of_work = s.rate / all;
+  return shares;
+}
+
+EdgeFacts EdgeDevices::facts(const EdgeDevice& device, int threads, EdgePlacement from) const {
+  FlopsPerSecond rate;
+  int cores = 0;
+  const std::vector<EdgeShare> shares = split(device, threads, from);
+  for (const EdgeShare& s : shares) rate += s.rate, cores += s.cores;
+  const EdgeCore& first = core(shares.front().core);
   return {{{"rate", std::log(rate / kCoresRate)},
-           {"threads", std::log(threads - left)},
+           {"threads", std::log(cores)},
            {"dot_product", first.dot_product ? 1.0 : 0.0},
            {first.isa, 1}},
           first.name};

@@ -57,6 +57,14 @@ struct EdgeFacts {
   std::string design;  // the core, or the design of the GPU: processors of one are alike
 };
 
+// The part of a run that some equal cores do.
+struct EdgeShare {
+  std::string core;
+  int cores = 1;
+  FlopsPerSecond rate;  // of all of them
+  double of_work = 1;   // their part of the rows of every kernel
+};
+
 // The side of the clusters from which a run takes its cores.
 enum class EdgePlacement { kFast, kSlow };
 
@@ -72,10 +80,14 @@ class EdgeDevices {
   const EdgeDevice* of_row(std::string_view row) const;
   const EdgeCore& core(const std::string& name) const { return cores_.at(name); }
 
-  // The facts of `threads` cores: "rate", the logarithm of their float rate over 20 GFLOP/s;
-  // "threads", the logarithm of their number; "dot_product"; and the instruction set ("x86"), which
-  // is 1. The design is that of the first core. More threads than cores count as all cores.
-  // REQUIRES: a device with clusters.
+  // The parts of a run that `threads` cores do: rows of a kernel go to the cores as they get done,
+  // so that a core takes as much as its rate is of all, and unlike cores end together. More threads
+  // than cores count as all cores. REQUIRES: a device with clusters.
+  std::vector<EdgeShare> split(const EdgeDevice& device, int threads, EdgePlacement from) const;
+
+  // The facts of `threads` cores that split the work: "rate", the logarithm of their float rate
+  // over 20 GFLOP/s; "threads", the logarithm of their number; "dot_product"; and the instruction
+  // set ("x86"), which is 1. The design is that of the first core. REQUIRES: as split().
   EdgeFacts facts(const EdgeDevice& device, int threads, EdgePlacement from) const;
   // The facts of a GPU: "rate", the logarithm of its float rate over 1 TFLOP/s, and its kind.
   static EdgeFacts facts(const EdgeGpu& gpu);

@@ -59,6 +59,7 @@ EdgePredictor::EdgePredictor(const EdgeLaw& law, const EdgeDevice& device,
           fmt::format("{}: {} threads on {} cores", device.id, processor.threads, cores));
     const int threads = processor.threads > 0 ? processor.threads : cores;
     costs_ = law_.costs(devices.facts(device, threads, processor.from));
+    shares_ = devices.split(device, threads, processor.from);
     if (processor.threads == 0) notes_.push_back("not declared: all cores compute (--threads)");
     const auto assumed = [&](const EdgeCluster& c) { return devices.core(c.core).assumed; };
     if (std::any_of(device.clusters.begin(), device.clusters.end(), assumed))

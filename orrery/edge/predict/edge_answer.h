@@ -46,6 +46,9 @@ class EdgePredictor {
                 const EdgeProcessor& processor, const std::string& runtime);
   static const char* law_name(const EdgeProcessor& processor);
 
+  // The parts of the run that its cores do; empty on a GPU.
+  const std::vector<EdgeShare>& shares() const { return shares_; }
+
   // Costs move towards these times. InputError: a network of bytes on a GPU.
   void calibrate(std::span<const TimedNetwork> timed);
 
@@ -59,6 +62,7 @@ class EdgePredictor {
   EdgeLaw law_;
   bool gpu_;
   EdgeCosts costs_;
+  std::vector<EdgeShare> shares_;
   std::size_t timed_ = 0;
   std::vector<std::string> notes_;
 };

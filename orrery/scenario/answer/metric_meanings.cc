@@ -250,6 +250,8 @@ constexpr MetricMeaning kMeanings[] = {
     {"macs", kEdge, "multiply-adds of the network for all inputs at once"},
     {"parameters", kEdge, "weights of the network"},
     {"kernels", kEdge, "kernels that the runtime makes of the network's nodes"},
+    {"energy_per_inference", kEdge,
+     "energy of the board for one input, where its power was measured (microcontrollers, NPUs)"},
     {"prefill_throughput", kEdge, "tokens of the prompt per second"},
     {"max_context", kEdge, "longest context for which the device has the memory"},
     {"energy_per_token_limit", kEdge,

@@ -37,8 +37,29 @@ const LlmChips& EdgeTables::chips() {
   return *chips_;
 }
 
+const SmallProcessors& EdgeTables::small_processors() {
+  if (!small_processors_) small_processors_.emplace(bundle_);
+  return *small_processors_;
+}
+
+const EdgeThrottlings& EdgeTables::throttlings() {
+  if (!throttlings_) throttlings_.emplace(bundle_);
+  return *throttlings_;
+}
+
+const SmallLaw& EdgeTables::small_law() {
+  if (!small_law_) small_law_ = read_small_law(bundle_);
+  return *small_law_;
+}
+
 const EdgeDevice& EdgeTables::device(const std::string& id) {
-  return of_key("device", [&]() -> const EdgeDevice& { return devices().device(id); });
+  const std::vector<EdgeDevice>& all = devices().all();
+  const auto found = std::ranges::find(all, id, &EdgeDevice::id);
+  if (found != all.end()) return *found;
+  std::vector<std::string> ids;
+  for (const EdgeDevice& d : all) ids.push_back(d.id);
+  for (const SmallProcessor& p : small_processors().all()) ids.push_back(p.id);
+  throw InputError(fmt::format("edge.device: unknown device '{}'{}", id, did_you_mean(id, ids)));
 }
 
 const LlmChip& EdgeTables::chip(const std::string& id) {
@@ -86,6 +107,15 @@ bool EdgeTables::is_llm(const std::string& name) {
   }
   if (llms_.size() >= kMostNames) llms_.clear();
   return llms_[name] = llm;
+}
+
+std::string EdgeTables::llm_of(const EdgeQuestion& q) {
+  if (is_llm(q.network)) return q.network;
+  if (!names_file(q.network) || q.asks_pass()) return "";
+  if (q.device != "all" && chips().find(q.device) == nullptr) return "";
+  const std::vector<std::string>& models =
+      language_models_of(q.network, network(q.network, q.batch));
+  return models.empty() ? "" : models.front();
 }
 
 const EdgeGraph& EdgeTables::network(const std::string& name, std::int64_t batch) {

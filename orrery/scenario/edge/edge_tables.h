@@ -11,11 +11,14 @@
 
 #include "orrery/base/bundle.h"
 #include "orrery/edge/device/edge_device.h"
+#include "orrery/edge/device/throttling.h"
 #include "orrery/edge/engine/engine_answer.h"
 #include "orrery/edge/graph/edge_models.h"
 #include "orrery/edge/llm/llm_answer.h"
 #include "orrery/edge/predict/edge_answer.h"
+#include "orrery/edge/small/small_answer.h"
 #include "orrery/hardware/catalog.h"
+#include "orrery/scenario/question/edge_question.h"
 
 namespace orrery {
 
@@ -31,17 +34,22 @@ class EdgeTables {
   const Catalog& catalog() const { return catalog_; }
   const EdgeDevices& devices();
   const LlmChips& chips();
+  const SmallProcessors& small_processors();
+  const EdgeThrottlings& throttlings();
   // A device of networks, a chip of LLMs. InputError with the nearest id where there is none.
   const EdgeDevice& device(const std::string& id);
   const LlmChip& chip(const std::string& id);
   const LlmLaws& llm_laws();
+  const SmallLaw& small_law();
   // The law of latency with this name (EdgePredictor::law_name).
   const EdgeLaw& law(const std::string& name);
   // An engine on a GPU of the catalog. InputError: no such engine.
   const EnginePredictor& engine(const Gpu& gpu, const std::string& engine);
 
-  // Whether `name` is a model of the catalog (`orrery list models`), and no network or file of one.
-  bool is_llm(const std::string& name);
+  // The model of the catalog (`orrery list models`) as which llama.cpp is asked for the network of
+  // the question: the model of that name, or the first of those whose matrices the file has, where
+  // no key of networks is given and the device is one of llama.cpp's. Empty: it is a network.
+  std::string llm_of(const EdgeQuestion& question);
   // A bundled network, or the file of that name where there is one. `batch`: of an ONNX file whose
   // inputs leave theirs open. InputError: no such network, with the nearest; a file where files are
   // sealed (base/data_folder.h).
@@ -59,6 +67,9 @@ class EdgeTables {
   std::optional<EdgeDevices> devices_;
   std::optional<LlmChips> chips_;
   std::optional<LlmLaws> llm_laws_;
+  std::optional<SmallProcessors> small_processors_;
+  std::optional<SmallLaw> small_law_;
+  std::optional<EdgeThrottlings> throttlings_;
   std::optional<EngineLaw> engine_law_;
   std::optional<std::vector<std::string>> bundled_;
   std::map<std::string, EdgeLaw> laws_;
@@ -68,6 +79,8 @@ class EdgeTables {
   std::map<std::pair<std::string, std::string>, std::unique_ptr<EnginePredictor>> engines_;
 
   const std::vector<std::string>& bundled();
+  // Whether `name` is a model of the catalog, and no network or file of one.
+  bool is_llm(const std::string& name);
 };
 
 }  // namespace orrery

@@ -120,12 +120,23 @@ Point point_of_network(const EdgeAnswer& a, const EdgeBatch& batch, bool breakdo
   return p;
 }
 
+// Says how unlike cores share the work.
+void note_split(const std::vector<EdgeShare>& shares, Point& p) {
+  if (shares.size() < 2) return;
+  std::string text;
+  for (const EdgeShare& s : shares)
+    text += fmt::format("{}{} x {} {:.0f} %", text.empty() ? "" : ", ", s.cores, s.core,
+                        100 * s.of_work);
+  p.notes.push_back(
+      fmt::format("the rows of each kernel are split by the rates of the cores: {}", text));
+}
+
 // Says of the graph of a language model which models of the catalog it may be.
 void note_language_models(const std::vector<std::string>& models, Point& p) {
   if (models.empty()) return;
   p.notes.push_back(fmt::format(
       "its matrices are those of {}: this is the time of one pass over the graph; `orrery edge {}` "
-      "times its prompts and tokens with llama.cpp",
+      "on a device of llama.cpp times its prompts and tokens",
       fmt::join(models, ", "), models.front()));
 }
 
@@ -158,9 +169,34 @@ Point answer_on_engine(EdgeTables& tables, const Gpu& gpu, const EdgeQuestion& q
   return p;
 }
 
+// REQUIRES: none of the keys that choose between processors, runtimes or batches, which a
+// microcontroller does not have.
+Point answer_on_small(EdgeTables& tables, const SmallProcessor& processor, const EdgeQuestion& q,
+                      bool breakdown) {
+  if (q.gpu || q.slow_cores || q.threads > 0 || q.batch > 1 || !q.runtime.empty() ||
+      !q.measured.empty())
+    throw InputError(fmt::format(
+        "edge.device: {} has one core and one input at once: gpu, threads, slow_cores, runtime, "
+        "batch and measured have no effect on it",
+        processor.id));
+  const EdgeGraph& graph = tables.network(q.network, 1);
+  if (!graph.bytes && q.precision != "int8")
+    throw NoData(
+        fmt::format("{}: its times with bytes alone are known: --precision int8 (edge.precision)",
+                    processor.id));
+  const SmallAnswer a = answer_small(tables.small_law(), processor, graph);
+  Point p = point_of_network(a.network, {1, 1}, breakdown);
+  if (a.energy) p.metrics.push_back(metric("energy_per_inference", "mJ", *a.energy, 1e-3));
+  if (!a.misfit.empty()) p.feasibility = {false, a.misfit}, p.metrics.clear(), p.kernels.clear();
+  p.at = place_of(q, processor.id, "int8", "tflite");
+  return p;
+}
+
 }  // namespace
 
 std::vector<Point> answer_edge_network(EdgeTables& tables, const EdgeQuestion& q, bool breakdown) {
+  if (const SmallProcessor* small = tables.small_processors().find(q.device))
+    return {answer_on_small(tables, *small, q, breakdown)};
   if (const std::optional<Gpu> gpu = gpu_of_catalog(tables, q))
     return {answer_on_engine(tables, *gpu, q, breakdown)};
   const EdgeProcessor processor{q.gpu, q.threads,
@@ -187,6 +223,7 @@ std::vector<Point> answer_edge_network(EdgeTables& tables, const EdgeQuestion& q
     predictor.calibrate(timed);
     points.push_back(point_of_network(predictor.answer(graph, precision), {q.batch, 1}, breakdown));
     points.back().at = place_of(q, device->id, shown(precision), runtime);
+    note_split(predictor.shares(), points.back());
     note_language_models(tables.language_models_of(q.network, graph), points.back());
   }
   return points;

@@ -81,13 +81,16 @@ void declare_llm(Fields& f, EdgeQuestion& q) {
 void declare(Fields& f, EdgeQuestion& q) {
   f.add("network", q.network,
         "file.onnx, file.param, a bundled network (`orrery list networks`) or an LLM (`orrery list "
-        "models`)");
+        "models`); the file of such an LLM is answered as the LLM where no key of networks is "
+        "given");
   f.add("device", q.device,
         "device (`orrery list devices`), GPU (`orrery list gpus`), or all for every device");
   f.add("measured", q.measured,
         "CSV of what was timed on the device, to calibrate: network,latency_ms; of LLMs "
         "model,format,prefill_tok_s,decode_tok_s")
       .verbatim();
+  f.add("sustained", q.sustained,
+        "a load of minutes: intervals reach from the speed of a short load to what heat leaves");
   declare_network(f, q);
   declare_llm(f, q);
 }

@@ -5,7 +5,9 @@
 //   edge: {network: llama-3.1-8b, device: [m4-max-40, rtx-4090], format: [Q4_K_M, Q8_0]}
 //
 // The answer has a point for each network on each device; `device: all` asks for every device. A
-// name is an LLM where the catalog has a model of that name and no network.
+// name is an LLM where the catalog has a model of that name and no network. An ONNX file with the
+// matrices of a language model of the catalog is that LLM, unless a key of networks asks for one
+// pass over the graph.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +22,8 @@ namespace orrery {
 struct EdgeQuestion {
   // file.onnx, file.param, a bundled network or an LLM; a device, a GPU of the catalog, or "all".
   std::string network, device;
-  std::string measured;  // a table of what was timed on the device, to calibrate; empty: none
+  bool sustained = false;  // a load of minutes, in which heat may lower the clocks
+  std::string measured;    // a table of what was timed on the device, to calibrate; empty: none
 
   // Keys of networks.
   bool gpu = false, slow_cores = false;
@@ -38,6 +41,12 @@ struct EdgeQuestion {
   bool flash_attention = true;
   int draft_tokens = 4;
   double acceptance = 0.7;  // probability that a proposed token is accepted
+
+  // Whether a key of networks is given. The file of a language model is answered as a network then.
+  bool asks_pass() const {
+    return gpu || slow_cores || threads > 0 || precision != "float" || !runtime.empty() ||
+           batch > 1;
+  }
 };
 
 // A key of one of the two kinds needs a question of that kind, which the name of the network

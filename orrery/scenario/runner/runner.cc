@@ -60,7 +60,7 @@ void check_experts(Facts& facts, const ScenarioSweep& sweep) {
 void check_kinds_of_edge(Facts& facts, const ScenarioSweep& sweep) {
   bool networks = false, llms = false;
   for (const Scenario& s : sweep.points) {
-    const bool llm = facts.own<EdgeTables>().is_llm(s.as<EdgeQuestion>().network);
+    const bool llm = !facts.own<EdgeTables>().llm_of(s.as<EdgeQuestion>()).empty();
     (llm ? llms : networks) = true;
   }
   check_edge_needs(sweep.points.front().undecided, networks, llms);

@@ -12,6 +12,7 @@
 #include "orrery/validate/edge/judge_llm.h"
 #include "orrery/validate/edge/judge_mlperf.h"
 #include "orrery/validate/edge/judge_nas.h"
+#include "orrery/validate/edge/judge_tiny.h"
 #include "orrery/validate/edge/llm_noise.h"
 
 namespace orrery {
@@ -20,6 +21,7 @@ namespace {
 constexpr const char* kNcnn = "ncnn";
 constexpr const char* kNas = "nas";
 constexpr const char* kMlperf = "mlperf";
+constexpr const char* kTiny = "tiny";
 constexpr const char* kNcnnNetworks = "ncnn, network left out, too";
 constexpr std::array kLaws = {"ncnn-cpu", "ncnn-gpu"};
 constexpr unsigned kDeviceFolds = 5, kNetworkFolds = 8;
@@ -125,10 +127,10 @@ ValidationReport validate_edge(const std::filesystem::path& dir, const std::stri
   const std::vector<std::string> llms = llm_tables();
   const bool llm = std::find(llms.begin(), llms.end(), table) != llms.end();
   if (!table.empty() && !llm && table != kNcnn && table != kNcnnNetworks && table != kNas &&
-      table != kMlperf)
-    throw InputError(fmt::format("expected the table '{}', '{}', '{}', '{}' or '{}', got '{}'",
-                                 kNcnn, kNcnnNetworks, kNas, kMlperf, fmt::join(llms, "', '"),
-                                 table));
+      table != kMlperf && table != kTiny)
+    throw InputError(
+        fmt::format("expected the table '{}', '{}', '{}', '{}', '{}' or '{}', got '{}'", kNcnn,
+                    kNcnnNetworks, kNas, kMlperf, kTiny, fmt::join(llms, "', '"), table));
   ValidationReport report;
   report.area = "edge";
   if ((llm || table.empty()) && has_table(dir / "llm_edge.csv", report)) {
@@ -142,7 +144,8 @@ ValidationReport validate_edge(const std::filesystem::path& dir, const std::stri
   if (llm) return report;
   if (table.empty() || table == kNas) judge_nas(dir, report);
   if (table.empty() || table == kMlperf) judge_mlperf_networks(dir, bundle, report);
-  if (table == kNas || table == kMlperf) return report;
+  if (table.empty() || table == kTiny) judge_tiny(dir, bundle, report);
+  if (table == kNas || table == kMlperf || table == kTiny) return report;
   const std::vector<EdgeRun> runs = read_edge_runs(dir, EdgeDevices(bundle), report);
   for (const char* law : kLaws) {
     const std::vector<EdgeRun> own = of_law(runs, law);
@@ -184,6 +187,14 @@ std::vector<std::pair<std::string, std::string>> fit_edge(const std::filesystem:
     EngineLaw law = fit_engine_law(timed, "");
     law.recipe = fmt::format("data/edge/mlperf_edge.csv, {} runs on GPUs, {}", timed.size(), date);
     files.emplace_back("edge/laws/engines.yaml", engine_law_text(law));
+  }
+  if (std::filesystem::exists(dir / "mlperf_tiny.csv")) {
+    const SmallProcessors processors(bundle);
+    const std::vector<TinyRun> tiny = read_tiny_runs(dir, processors, bundle, report);
+    SmallLaw law = fit_small_law(tiny);
+    law.recipe = fmt::format("data/edge/mlperf_tiny.csv, {} runs of {} processors, {}", tiny.size(),
+                             law.processors.size(), date);
+    files.emplace_back("edge/laws/small.yaml", small_law_text(law));
   }
   return files;
 }

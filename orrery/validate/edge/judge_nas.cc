@@ -89,6 +89,15 @@ NasPairs judge_column(const NasSpace& space, const EdgeRun& run, const EdgeLaw& 
   return out;
 }
 
+// The runs by which a run is predicted: of GPUs those of GPUs, whose costs differ by launches
+// rather than by arithmetic; of cores, which are few, all.
+std::vector<EdgeRun> alike(const std::vector<EdgeRun>& runs, const EdgeRun& run) {
+  std::vector<EdgeRun> out;
+  std::ranges::copy_if(runs, std::back_inserter(out),
+                       [&](const EdgeRun& r) { return r.gpu || !run.gpu; });
+  return out;
+}
+
 void judge_space(const NasSpace& space, ValidationReport& report) {
   std::map<std::string, EdgeLaw> laws;  // by the device that it has not seen
   std::string columns, floors;
@@ -97,7 +106,7 @@ void judge_space(const NasSpace& space, ValidationReport& report) {
     auto law = laws.find(run.device);
     if (law == laws.end()) {
       law =
-          laws.emplace(run.device, fit_edge_law(space.runs,
+          laws.emplace(run.device, fit_edge_law(alike(space.runs, run),
                                                 [&](const EdgeRun& other, const EdgeRow& row) {
                                                   return other.device != run.device &&
                                                          hash_text(row.architecture) % kFitted == 0;

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "orrery/base/error.h"
+#include "orrery/edge/device/throttling.h"
 
 namespace orrery {
 namespace edge_device_test {
@@ -53,6 +54,44 @@ TEST(EdgeDevices, CoresAreTakenFromTheAskedSide) {
   // Sixteen threads are six cores.
   EXPECT_NEAR(named(all.facts(board, 16, EdgePlacement::kFast))["threads"], std::log(6.0), 1e-12);
   EXPECT_NEAR(named(EdgeDevices::facts(board.gpus[0]))["rate"], std::log(0.1), 1e-12);
+}
+
+// Unlike cores end together: each does as much of the rows as its rate is of all.
+TEST(EdgeDevices, WorkIsSplitByTheRatesOfTheCores) {
+  const EdgeDevices all = devices();
+  const EdgeDevice& board = all.device("board");
+  // Two big cores of 32 GFLOP/s and three little ones of 8.
+  const std::vector<EdgeShare> shares = all.split(board, 5, EdgePlacement::kFast);
+  ASSERT_EQ(shares.size(), 2u);
+  EXPECT_EQ(shares[0].core, "big");
+  EXPECT_EQ(shares[1].cores, 3);
+  EXPECT_NEAR(shares[0].of_work, 64.0 / 88, 1e-12);
+  EXPECT_NEAR(shares[1].of_work, 24.0 / 88, 1e-12);
+  EXPECT_NEAR(shares[0].of_work / shares[0].rate.value(),
+              shares[1].of_work / shares[1].rate.value(), 1e-20);
+  EXPECT_EQ(all.split(board, 2, EdgePlacement::kFast).size(), 1u);
+  // A further core never takes away from the rate.
+  double last = 0;
+  for (int threads = 1; threads <= 6; ++threads) {
+    const double rate = named(all.facts(board, threads, EdgePlacement::kFast))["rate"];
+    EXPECT_TRUE(threads == 1 || rate > last) << threads;
+    last = rate;
+  }
+}
+
+TEST(EdgeThrottlings, DevicesHaveOneSourceEach) {
+  const EdgeThrottlings known{Bundle()};
+  ASSERT_NE(known.of("raspberry-pi-5"), nullptr);
+  EXPECT_NEAR(known.of("raspberry-pi-5")->least, 1500.0 / 2400, 1e-9);
+  EXPECT_EQ(known.of("h100-sxm"), nullptr);
+  const auto with = [](const std::string& text) {
+    return EdgeThrottlings(Bundle().replacing("edge", {{"edge/throttling.yaml", text}}));
+  };
+  EXPECT_EQ(with("throttling: [{devices: [a, b], least: 0.5, source: x}]\n").of("b")->source, "x");
+  EXPECT_THROW(with("throttling: [{devices: [a], least: 1.5, source: x}]\n"), InputError);
+  EXPECT_THROW(with("throttling: [{devices: [a], least: 0.5, source: x}, {devices: [a], least: 1, "
+                    "source: y}]\n"),
+               InputError);
 }
 
 TEST(EdgeDevices, WhatIsMissingIsNamed) {

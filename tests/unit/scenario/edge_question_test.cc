@@ -15,7 +15,7 @@
 #include "orrery/scenario/runner/runner.h"
 #include "orrery/scenario/runner/scenario_check.h"
 #include "tests/refusal.h"
-#include "tests/unit/edge/onnx_writer.h"
+#include "tests/unit/edge/onnx_llama.h"
 
 namespace orrery {
 namespace edge_question_test {
@@ -47,6 +47,7 @@ struct OtherValue {
 // A value of each key that is not its default, and a question that it changes.
 const std::map<std::string, OtherValue>& other_values() {
   static const std::map<std::string, OtherValue> all = {
+      {"sustained", {"network: squeezenet, device: raspberry-pi-5", "true"}},
       {"gpu", {kNetwork, "true"}},
       {"threads", {kNetwork, "1"}},
       {"slow_cores", {"network: squeezenet, device: rk3588, threads: 2", "true"}},
@@ -84,7 +85,7 @@ TEST(EdgeQuestion, EveryKeyHasItsEffectOrIsRefused) {
       EXPECT_THAT(refusal(kLlm + given), HasSubstr("edge." + f.name() + ": has no effect"));
     } else if (f.need() == kNeedsLlm) {
       EXPECT_THAT(refusal(kNetwork + given), HasSubstr("edge." + f.name() + ": has no effect"));
-    } else {
+    } else if (!f.need().empty()) {
       EXPECT_THAT(refusal(kLlm + given), HasSubstr("it needs edge.draft")) << f.name();
     }
   }
@@ -184,6 +185,79 @@ TEST(EdgeQuestion, ABatchOfAnOnnxFileIsCountedOnce) {
     EXPECT_GT(eight, one) << device;
     EXPECT_LE(eight, 8 * one * (1 + 1e-9)) << device;
   }
+}
+
+// The ONNX file of an LLM is the LLM. A key of networks, or a device on which llama.cpp was never
+// measured, asks for one pass over its graph.
+TEST(EdgeQuestion, TheFileOfAnLlmIsTheLlm) {
+  const std::string file = testing::TempDir() + "orrery-edge-llama.onnx";
+  std::ofstream(file, std::ios::binary) << llama_onnx(kLlama32);
+  const auto first = [&](const std::string& network, const std::string& with) {
+    return run(fmt::format("network: {}, {}", network, with)).points.at(0);
+  };
+  for (const std::string with :
+       {"device: rtx-4090", "device: m4-max-40, format: Q8_0, prompt: 2048, depth: 512"}) {
+    Point of_file = first(file, with);
+    ASSERT_FALSE(of_file.notes.empty());
+    EXPECT_THAT(of_file.notes.front(), HasSubstr("the matrices of llama-3.2-1b"));
+    of_file.notes.erase(of_file.notes.begin());
+    EXPECT_EQ(to_json(of_file, true), to_json(first("llama-3.2-1b", with), true));
+  }
+  for (const std::string with :
+       {"device: rtx-4090, runtime: onnxruntime", "device: rk3399", "device: rk3588, threads: 4"}) {
+    const Point pass = first(file, with);
+    EXPECT_NE(pass.find("latency"), nullptr) << with;
+    EXPECT_EQ(pass.find("tpot"), nullptr) << with;
+  }
+  EXPECT_THAT(refusal("device: rtx-4090, runtime: tensorrt, depth: 9, network: " + file),
+              HasSubstr("edge.depth: has no effect"));
+}
+
+// Heat widens the interval to one side and leaves the other as it is.
+TEST(EdgeQuestion, ASustainedLoadIsAnInterval) {
+  for (const std::string asked : {"network: squeezenet, device: raspberry-pi-5",
+                                  "network: llama-3.2-1b, device: snapdragon-8-elite"}) {
+    const Point burst = run(asked).points.at(0),
+                long_load = run(asked + ", sustained: true").points.at(0);
+    const double least = burst.find("latency") != nullptr ? 1500.0 / 2400 : 0.5;
+    for (const Metric& m : burst.metrics) {
+      if (!m.has_interval()) continue;
+      const Metric& now = *long_load.find(m.name);
+      const bool rate = m.name.ends_with("throughput");
+      EXPECT_DOUBLE_EQ(rate ? now.high90 : now.low90, rate ? m.high90 : m.low90) << m.name;
+      EXPECT_NEAR(rate ? now.low90 / m.low90 : m.high90 / now.high90, least, 1e-9) << m.name;
+      EXPECT_NEAR(rate ? now.value / m.value : m.value / now.value, std::sqrt(least), 1e-9);
+    }
+    double ms = 0;
+    for (const KernelRow& k : long_load.kernels)
+      if (k.phase != "decode") ms += k.time.value.value() * 1e3;
+    const char* time = burst.find("latency") != nullptr ? "latency" : "ttft";
+    EXPECT_NEAR(ms, long_load.find(time)->value, 1e-6 * ms);
+  }
+  EXPECT_THROW(run("network: squeezenet, device: jetson-nano, sustained: true"), NoData);
+  const Answer all = run("network: squeezenet, device: all, sustained: true");
+  EXPECT_GT(all.points.size(), 10u);
+  EXPECT_LT(all.points.size(), 30u);
+}
+
+// Microcontrollers and NPUs answer networks of bytes, with the energy where the board's was
+// measured; what nothing is known of is no data.
+TEST(EdgeQuestion, SmallProcessors) {
+  const std::string asked = "network: resnet8, device: ndp120-30mhz, precision: int8";
+  const Point npu = run(asked).points.at(0);
+  ASSERT_NE(npu.find("energy_per_inference"), nullptr);
+  // MLPerf tiny v1.0, Syntiant: 15.98 ms and 0.1018 mJ.
+  EXPECT_NEAR(npu.find("latency")->value, 16, 4);
+  EXPECT_NEAR(npu.find("energy_per_inference")->value, 0.1, 0.03);
+  const Point other = run("network: resnet8, device: m467, precision: int8").points.at(0);
+  EXPECT_EQ(other.find("energy_per_inference"), nullptr);
+  const Point large = run("network: resnet50, device: m467, precision: int8").points.at(0);
+  EXPECT_FALSE(large.feasibility.fits);
+  EXPECT_EQ(large.find("latency"), nullptr);
+  EXPECT_THROW(run("network: resnet8, device: ndp120-30mhz"), NoData);
+  EXPECT_THROW(run("network: resnet8, device: rk3588-npu, precision: int8"), NoData);
+  EXPECT_THAT(refusal(asked + ", threads: 2"), HasSubstr("one core"));
+  EXPECT_THAT(refusal("network: resnet8, device: ndp120-3mhz"), HasSubstr("ndp120-30mhz"));
 }
 
 TEST(EdgeQuestion, IsReadBackAsWritten) {

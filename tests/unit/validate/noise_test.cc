@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
+#include <vector>
 
+#include "orrery/validate/edge/judge_tiny.h"
 #include "orrery/validate/edge/llm_noise.h"
 #include "orrery/validate/edge/nas_noise.h"
 
@@ -90,6 +93,31 @@ TEST(EdgeNoise, OtherReadingsOfAQuestion) {
   EXPECT_EQ(other_readings(rows, true, false).readings, 0u);
   rows[1].model = "other";
   EXPECT_EQ(other_readings(rows, false, true).readings, 0u);
+}
+
+// Runs that follow a law are fitted by it.
+TEST(SmallLawFit, FindsTheLawOfItsRuns) {
+  const SmallProcessors all{Bundle()};
+  SmallLaw truth;
+  truth.cycles = {std::log(1.2), std::log(7.0), std::log(1.6)};
+  truth.cores = {{"cortex-m4", 0.6}, {"cortex-m7", -0.2}};
+  const std::vector<SmallWork> works = {
+      {1e7, 0, 1e3}, {2e6, 3e5, 1e3}, {0, 0, 3e5}, {7e6, 8e5, 500}};
+  std::vector<TinyRun> runs;
+  for (const char* id : {"stm32l4r5", "psoc-62", "m467", "stm32h7a3", "stm32f746"}) {
+    for (std::size_t i = 0; i < works.size(); ++i) {
+      TinyRun r;
+      r.processor = all.find(id), r.benchmark = std::to_string(i), r.work = works[i];
+      r.time = truth.time(r.work, *r.processor).value;
+      r.energy = Watts(0.04) * r.time;
+      runs.push_back(r);
+    }
+  }
+  const SmallLaw found = fit_small_law(runs);
+  for (const TinyRun& r : runs)
+    EXPECT_NEAR(found.time(r.work, *r.processor).value / r.time, 1, 0.03) << r.processor->id;
+  EXPECT_LT(found.known, 0.08);
+  EXPECT_NEAR(found.powers.at("m467").value(), 0.04, 1e-9);
 }
 
 }  // namespace noise_test
