@@ -185,13 +185,13 @@ void fit_attention_ratios(const FitOptions& o, const Bundle& bundle) {
 }
 
 void fit_power_constants(const FitOptions& o, const Bundle& bundle) {
-  const auto files = fit_energy(o.data, o.date, bundle);
+  const auto files = fit_energy(o.data, o.date, bundle, o.meter);
   for (const auto& [path, text] : files) write_below(o.out, path, text);
   fmt::print("{} files written below {}\n", files.size(), o.out);
 }
 
 void fit_edge_laws(const FitOptions& o, const Bundle& bundle) {
-  const auto files = fit_edge(o.data, o.date, bundle);
+  const auto files = fit_edge(o.data, o.date, bundle, o.meter);
   for (const auto& [path, text] : files) write_below(o.out, path, text);
   fmt::print("{} files written below {}\n", files.size(), o.out);
 }

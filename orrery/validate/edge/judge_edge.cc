@@ -158,7 +158,9 @@ ValidationReport validate_edge(const std::filesystem::path& dir, const std::stri
 
 std::vector<std::pair<std::string, std::string>> fit_edge(const std::filesystem::path& dir,
                                                           const std::string& date,
-                                                          const Bundle& bundle) {
+                                                          const Bundle& bundle, PartMeter* meter) {
+  constexpr std::size_t kOtherTables = 3;
+  expect_parts(meter, kLaws.size() + kOtherTables);
   ValidationReport report;
   std::vector<EdgeRun> runs;
   if (std::filesystem::exists(dir / "cnn_edge.csv"))
@@ -173,6 +175,7 @@ std::vector<std::pair<std::string, std::string>> fit_edge(const std::filesystem:
     law.recipe =
         fmt::format("data/edge/cnn_edge.csv, {} rows of {} processors, {}", rows, own.size(), date);
     files.emplace_back(fmt::format("edge/laws/{}.yaml", name), edge_law_text(law));
+    finish_parts(meter);
   }
   if (std::filesystem::exists(dir / "llm_edge.csv")) {
     const LlmChips chips(bundle);
@@ -180,6 +183,7 @@ std::vector<std::pair<std::string, std::string>> fit_edge(const std::filesystem:
     LlmLaws laws = fit_llm_laws(rows);
     laws.recipe = fmt::format("data/edge/llm_edge.csv, {} rates, {}", rows.size(), date);
     files.emplace_back("edge/llm.yaml", llm_laws_text(laws));
+    finish_parts(meter);
   }
   if (std::filesystem::exists(dir / "mlperf_edge.csv")) {
     const std::vector<MlperfRow> rows = read_mlperf_rows(dir, report);
@@ -187,6 +191,7 @@ std::vector<std::pair<std::string, std::string>> fit_edge(const std::filesystem:
     EngineLaw law = fit_engine_law(timed, "");
     law.recipe = fmt::format("data/edge/mlperf_edge.csv, {} runs on GPUs, {}", timed.size(), date);
     files.emplace_back("edge/laws/engines.yaml", engine_law_text(law));
+    finish_parts(meter);
   }
   if (std::filesystem::exists(dir / "mlperf_tiny.csv")) {
     const SmallProcessors processors(bundle);

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "orrery/base/bundle.h"
+#include "orrery/base/part_meter.h"
 #include "orrery/validate/report/report.h"
 
 namespace orrery {
@@ -29,9 +30,10 @@ ValidationReport validate_edge(const std::filesystem::path& dir, const std::stri
                                const Bundle& bundle);
 
 // The laws fitted on all rows of the tables that `dir` has: paths below catalog/ and the text of
-// each file.
+// each file. A law is a part of `meter`, which may be null.
 std::vector<std::pair<std::string, std::string>> fit_edge(const std::filesystem::path& dir,
                                                           const std::string& date,
-                                                          const Bundle& bundle);
+                                                          const Bundle& bundle,
+                                                          PartMeter* meter = nullptr);
 
 }  // namespace orrery

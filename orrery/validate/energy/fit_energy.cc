@@ -235,12 +235,16 @@ Watts predicted_power(const KernelPowerRow& row, const KernelActivity& activity,
 
 std::vector<std::pair<std::string, std::string>> fit_energy(const std::filesystem::path& dir,
                                                             const std::string& date,
-                                                            const Bundle& bundle) {
+                                                            const Bundle& bundle,
+                                                            PartMeter* meter) {
+  expect_parts(meter, 4);
   ValidationReport report;
   const Catalog catalog(bundle);
   const PowerReadings readings = read_power(dir, catalog, report);
+  finish_parts(meter);
   const double shared = error_elsewhere(readings);
   const FittedPower fit = fit_power(readings, "", shared);
+  finish_parts(meter);
   const auto steady = std::count_if(readings.rows.begin(), readings.rows.end(),
                                     [](const KernelPowerRow& r) { return r.steady && !r.again; });
   const auto read = std::count_if(readings.rows.begin(), readings.rows.end(),
@@ -261,6 +265,7 @@ std::vector<std::pair<std::string, std::string>> fit_energy(const std::filesyste
   for (const auto& [path, file] :
        fit_power_surfaces(readings.rows, fit.activity, fit.boards, recipe).files)
     files.emplace_back(path, compressed_surfaces(to_text(file)));
+  finish_parts(meter);
   const std::vector<LlmPowerRow> services = read_llm_power(dir, bundle, report);
   if (services.empty()) return files;
   const StepPowerConstants steps = fit_step_power(services, fit.boards.regulated());

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "orrery/base/bundle.h"
+#include "orrery/base/part_meter.h"
 #include "orrery/energy/power/board_power.h"
 #include "orrery/energy/power/kernel_activity.h"
 #include "orrery/validate/energy/kernel_power_rows.h"
@@ -49,9 +50,11 @@ FittedPower fit_power(const PowerReadings& readings, std::string_view without, d
 Watts predicted_power(const KernelPowerRow& row, const KernelActivity& activity,
                       const BoardPower& board);
 
-// Paths below catalog/ ("power/kernels.yaml") and the text of each file.
+// Paths below catalog/ ("power/kernels.yaml") and the text of each file. Four steps are parts of
+// `meter`, which may be null.
 std::vector<std::pair<std::string, std::string>> fit_energy(const std::filesystem::path& dir,
                                                             const std::string& date,
-                                                            const Bundle& bundle);
+                                                            const Bundle& bundle,
+                                                            PartMeter* meter = nullptr);
 
 }  // namespace orrery
