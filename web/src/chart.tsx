@@ -40,9 +40,11 @@ export function axis(c: Colours, name: string, more: Option = {}): Option {
   };
 }
 
+const kLegendOfALine = 34; // pixels from the top of a chart to its plot
+
 /** A legend above the plot, and the top of a grid below it, in a chart that is `width` pixels wide. */
 export function legendAbove(c: Colours, names: string[], width: number): { legend: Option; top: number } {
-  const kRow = 20, kLetter = 7, kSymbol = 45; // pixels: a line, a letter, a symbol with the gaps around it
+  const kRow = 19, kLetter = 7, kSymbol = 45; // pixels: a line, a letter, a symbol with the gaps around it
   let rows = 1;
   let used = 0;
   for (const name of names) {
@@ -50,7 +52,7 @@ export function legendAbove(c: Colours, names: string[], width: number): { legen
     if (used > 0 && used + own > width) rows += 1, (used = 0);
     used += own;
   }
-  return { legend: { top: 0, left: 0, textStyle: { color: c.ink }, itemHeight: 9, data: names }, top: 14 + kRow * rows };
+  return { legend: { top: 0, left: 0, textStyle: { color: c.ink }, itemHeight: 9, data: names }, top: kLegendOfALine + kRow * (rows - 1) };
 }
 
 interface Props {
@@ -69,13 +71,15 @@ export function Chart({ label, height = 300, make, deps, picked }: Props) {
   const draw = () => {
     if (!chart.current) return;
     const c = colours();
+    const made = latest.current.make(c, chart.current.getWidth());
+    // Further lines of a legend make the chart higher, not the plot smaller.
+    const high = `${height + Math.max(0, (made.grid?.top ?? 0) - kLegendOfALine)}px`;
+    if (place.current && place.current.style.height !== high) {
+      place.current.style.height = high;
+      chart.current.resize();
+    }
     chart.current.setOption(
-      {
-        animation: false,
-        textStyle: { fontFamily: "inherit", color: c.ink },
-        color: c.series,
-        ...latest.current.make(c, chart.current.getWidth()),
-      },
+      { animation: false, textStyle: { fontFamily: "inherit", color: c.ink }, color: c.series, ...made },
       { notMerge: true },
     );
   };
