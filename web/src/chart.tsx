@@ -74,14 +74,14 @@ export function Chart({ label, height = 300, make, deps, picked }: Props) {
     const made = latest.current.make(c, chart.current.getWidth());
     // Further lines of a legend make the chart higher, not the plot smaller.
     const high = `${height + Math.max(0, (made.grid?.top ?? 0) - kLegendOfALine)}px`;
-    if (place.current && place.current.style.height !== high) {
-      place.current.style.height = high;
-      chart.current.resize();
-    }
+    const grows = !!place.current && place.current.style.height !== high;
+    if (grows) place.current!.style.height = high;
+    // The new size and the new content are drawn at once, by resize().
     chart.current.setOption(
       { animation: false, textStyle: { fontFamily: "inherit", color: c.ink }, color: c.series, ...made },
-      { notMerge: true },
+      { notMerge: true, lazyUpdate: grows },
     );
+    if (grows) chart.current.resize();
   };
   useEffect(() => {
     let gone = false;
@@ -91,9 +91,11 @@ export function Chart({ label, height = 300, make, deps, picked }: Props) {
       chart.current = init(place.current);
       chart.current.on("click", (e) => latest.current.picked?.((e as { data?: unknown }).data));
       watch = new ResizeObserver(() => {
-        const before = chart.current?.getWidth();
-        chart.current?.resize();
-        if (chart.current?.getWidth() !== before) draw();
+        const at = place.current, drawn = chart.current;
+        if (!at || !drawn || (at.clientWidth === drawn.getWidth() && at.clientHeight === drawn.getHeight())) return;
+        const other = at.clientWidth !== drawn.getWidth();
+        drawn.resize();
+        if (other) draw();
       });
       watch.observe(place.current);
       draw();
