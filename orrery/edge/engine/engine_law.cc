@@ -13,32 +13,10 @@ namespace {
 
 constexpr const char* kLawFile = "edge/laws/engines.yaml";
 
-double effect(const EngineLaw::Effects& effects, std::string_view name) {
-  const auto found = effects.find(name);
-  return found == effects.end() ? 0 : found->second;
-}
-
-void add_effects(Fields& fields, const char* name, EngineLaw::Effects& effects) {
-  fields.custom(
-      name, Field::Type::kList,
-      [&effects](const Node& node) {
-        for (const Node& item : node.items())
-          effects[item.at("name").as_string()] = item.at("beyond").as_double();
-      },
-      [] { return nlohmann::ordered_json(); }, "logarithms of the factors beyond that of all");
-}
-
-std::string effects_text(const char* name, const EngineLaw::Effects& effects) {
-  std::string text = fmt::format("{}:{}\n", name, effects.empty() ? " []" : "");
-  for (const auto& [of, beyond] : effects)
-    text += fmt::format("  - {{name: {}, beyond: {:.4f}}}\n", of, beyond);
-  return text;
-}
-
 }  // namespace
 
 double EngineLaw::factor(std::string_view engine, std::string_view architecture) const {
-  return std::exp(all + effect(engines, engine) + effect(architectures, architecture));
+  return std::exp(all + effect_of(engines, engine) + effect_of(architectures, architecture));
 }
 
 double EngineLaw::deviation(std::string_view engine, std::string_view architecture) const {

@@ -9,15 +9,14 @@
 #include <string_view>
 
 #include "orrery/base/bundle.h"
+#include "orrery/edge/device/law_effects.h"
 
 namespace orrery {
 
 struct EngineLaw {
-  using Effects = std::map<std::string, double, std::less<>>;
-
-  std::string recipe;              // what was fitted
-  double all = 0;                  // logarithm of the factor
-  Effects engines, architectures;  // logarithms beyond `all`: "tensorrt", "ada"
+  std::string recipe;                 // what was fitted
+  double all = 0;                     // logarithm of the factor
+  LawEffects engines, architectures;  // logarithms beyond `all`: "tensorrt", "ada"
   // Standard deviations of the logarithm: of a time with an engine and an architecture that were
   // measured; of what an engine or an architecture differs by that was not.
   double known = 0.25, unknown = 0.3;

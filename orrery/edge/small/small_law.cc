@@ -15,28 +15,6 @@ namespace {
 
 constexpr const char* kSmallLawFile = "edge/laws/small.yaml";
 
-double small_effect(const SmallLaw::Effects& effects, const std::string& name) {
-  const auto found = effects.find(name);
-  return found == effects.end() ? 0 : found->second;
-}
-
-void add_small_effects(Fields& fields, const char* name, SmallLaw::Effects& effects) {
-  fields.custom(
-      name, Field::Type::kList,
-      [&effects](const Node& node) {
-        for (const Node& item : node.items())
-          effects[item.at("name").as_string()] = item.at("beyond").as_double();
-      },
-      [] { return nlohmann::ordered_json(); }, "logarithms of factors");
-}
-
-std::string small_effects_text(const char* name, const SmallLaw::Effects& effects) {
-  std::string text = fmt::format("{}:{}\n", name, effects.empty() ? " []" : "");
-  for (const auto& [of, beyond] : effects)
-    text += fmt::format("  - {{name: {}, beyond: {:.4f}}}\n", of, beyond);
-  return text;
-}
-
 SmallWorkKind small_kind_of(EdgeFamily family) {
   switch (family) {
     case EdgeFamily::kConvolution:
@@ -68,7 +46,7 @@ Estimate<Seconds> SmallLaw::time(const SmallWork& work, const SmallProcessor& p)
   double all = 0, macs = 0;
   for (std::size_t k = 0; k < kSmallWorkKinds; ++k)
     all += work[k] * std::exp(cycles[k]), macs += work[k];
-  all *= std::exp(small_effect(cores, p.core.name) + small_effect(processors, p.id));
+  all *= std::exp(effect_of(cores, p.core.name) + effect_of(processors, p.id));
   if (p.core.macs_per_cycle) all = std::max(all, macs / *p.core.macs_per_cycle);
   const double of_core = cores.contains(p.core.name) ? 0 : unknown_core;
   const double of_processor = processors.contains(p.id) ? 0 : unknown_processor;
@@ -100,8 +78,8 @@ SmallLaw read_small_law(const Bundle& bundle) {
       .range(0.01, 3);
   f.add("unknown_core", law.unknown_core, "deviation of a core that was not").range(0.01, 5);
   f.add("power", law.power, "deviation of a board's power from run to run").range(0.01, 3);
-  add_small_effects(f, "cores", law.cores);
-  add_small_effects(f, "processors", law.processors);
+  add_effects(f, "cores", law.cores);
+  add_effects(f, "processors", law.processors);
   f.custom(
       "powers", Field::Type::kList,
       [&law](const Node& node) {
@@ -122,8 +100,8 @@ std::string small_law_text(const SmallLaw& law) {
     text += fmt::format("{}: {:.4f}\n", to_text(SmallWorkKind(k)), law.cycles[k]);
   text += fmt::format("known: {:.4f}\nunknown_processor: {:.4f}\nunknown_core: {:.4f}\n", law.known,
                       law.unknown_processor, law.unknown_core);
-  text += fmt::format("power: {:.4f}\n", law.power) + small_effects_text("cores", law.cores) +
-          small_effects_text("processors", law.processors) + "powers:\n";
+  text += fmt::format("power: {:.4f}\n", law.power) + effects_text("cores", law.cores) +
+          effects_text("processors", law.processors) + "powers:\n";
   for (const auto& [of, power] : law.powers)
     text += fmt::format("  - {{name: {}, milliwatts: {:.3f}}}\n", of, power.value() * 1e3);
   return text;

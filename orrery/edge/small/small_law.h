@@ -23,6 +23,7 @@
 
 #include "orrery/base/bundle.h"
 #include "orrery/base/estimate.h"
+#include "orrery/edge/device/law_effects.h"
 #include "orrery/edge/fusion/fused_kernel.h"
 #include "orrery/edge/small/small_processor.h"
 
@@ -36,11 +37,9 @@ using SmallWork = std::array<double, kSmallWorkKinds>;
 SmallWork small_work_of(std::span<const EdgeKernel> kernels);
 
 struct SmallLaw {
-  using Effects = std::map<std::string, double, std::less<>>;
-
   std::string recipe;                                // what was fitted
   std::array<double, kSmallWorkKinds> cycles{};      // logarithms, of a multiply-add
-  Effects cores, processors;                         // logarithms of factors: "cortex-m4"
+  LawEffects cores, processors;                      // logarithms of factors: "cortex-m4"
   std::map<std::string, Watts, std::less<>> powers;  // of boards, by processor
   // Standard deviations of logarithms: of a time on a processor that was measured; of the factor of
   // a processor that was not, and of a core that was not; of a board's power from run to run.

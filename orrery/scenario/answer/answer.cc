@@ -19,8 +19,7 @@ double rounded(double v) {
 }
 
 // Members of an object under names that are all different, in the order in which they are added.
-// They are moved to their place: an answer of many points has 100,000 of them, and an initializer
-// list copies each.
+// They are moved to their place, where an initializer list copies each of them.
 class Members {
  public:
   explicit Members(std::size_t most) { all_.reserve(most); }

@@ -53,7 +53,7 @@ SmallLaw factors_of_runs(std::span<const TinyRun> runs) {
     law.cores[r.processor->core.name] = 0, law.processors[r.processor->id] = 0;
     ++of_processor[r.processor->id];
   }
-  const auto place = [](const SmallLaw::Effects& effects, const std::string& name) {
+  const auto place = [](const LawEffects& effects, const std::string& name) {
     return Eigen::Index(std::distance(effects.begin(), effects.find(name)));
   };
   constexpr auto kKinds = Eigen::Index(kSmallWorkKinds);
