@@ -68,6 +68,7 @@ export function Chart({ label, height = 300, make, deps, picked }: Props) {
   const chart = useRef<ECharts | null>(null);
   const latest = useRef({ make, picked });
   latest.current = { make, picked };
+  const drawings = useRef(0); // the attribute data-drawn, by which a test knows that a drawing is done
   const draw = () => {
     if (!chart.current) return;
     const c = colours();
@@ -82,10 +83,23 @@ export function Chart({ label, height = 300, make, deps, picked }: Props) {
       { notMerge: true, lazyUpdate: grows },
     );
     if (grows) chart.current.resize();
+    if (place.current) place.current.dataset.drawn = String(++drawings.current);
+  };
+  // A chart out of sight is drawn after the frame that shows what is in sight.
+  const seen = useRef(true);
+  const later = useRef(0);
+  const drawInTurn = () => {
+    cancelAnimationFrame(later.current);
+    if (seen.current) draw();
+    else later.current = requestAnimationFrame(() => (later.current = requestAnimationFrame(draw)));
   };
   useEffect(() => {
     let gone = false;
     let watch: ResizeObserver | undefined;
+    const sight = new IntersectionObserver((entries) => {
+      seen.current = entries[entries.length - 1].isIntersecting;
+    });
+    sight.observe(place.current!);
     void import("./charts").then(({ init }) => {
       if (gone || !place.current) return;
       chart.current = init(place.current);
@@ -99,19 +113,20 @@ export function Chart({ label, height = 300, make, deps, picked }: Props) {
       });
       watch.observe(place.current);
       draw();
-      place.current.dataset.drawn = "yes";
     });
     const themed = () => draw();
     addEventListener("themed", themed);
     return () => {
       gone = true;
       removeEventListener("themed", themed);
+      cancelAnimationFrame(later.current);
+      sight.disconnect();
       watch?.disconnect();
       chart.current?.dispose();
       chart.current = null;
     };
   }, []);
-  useEffect(draw, deps);
+  useEffect(drawInTurn, deps);
   return <div class="chart" role="img" aria-label={label} style={{ height: `${height}px` }} ref={place} />;
 }
 

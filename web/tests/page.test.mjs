@@ -130,26 +130,30 @@ await test("draws a sweep of 56 points at once", {}, async (page) => {
   await open(page, "#/estimate?model=llama-3-70b&gpu=h100-sxm&tp=8&isl=1024&osl=128&batch=1-64*2");
   await points(page, 7);
   await page.locator(".chart[data-drawn]").first().waitFor();
-  const ms = await page.evaluate(async () => {
+  const [sight, whole] = await page.evaluate(async () => {
     const input = document.querySelector('[data-key="isl"] input');
     const set = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set;
+    const drawings = () => [...document.querySelectorAll(".chart")].map((c) => c.dataset.drawn);
     const ask = async (text, n) => {
+      const before = drawings();
       const began = performance.now();
       set.call(input, text);
       input.dispatchEvent(new Event("input", { bubbles: true }));
       while (!document.querySelector(`.answer:not(.stale)[data-points="${n}"]`)) await new Promise((r) => setTimeout(r, 1));
       await new Promise((r) => requestAnimationFrame(() => setTimeout(r, 0)));
-      return performance.now() - began;
+      const sight = performance.now() - began;
+      while (drawings().some((d, i) => d === before[i])) await new Promise((r) => setTimeout(r, 1));
+      return [sight, performance.now() - began];
     };
     const times = [];
     for (let i = 0; i < 5; ++i) {
       times.push(await ask("128-16384*2", 56));
       await ask("1024", 7);
     }
-    return times.sort((a, b) => a - b)[2];
+    return [0, 1].map((which) => times.map((t) => t[which]).sort((a, b) => a - b)[2]);
   });
-  console.log(`     56 points drawn ${ms.toFixed(0)} ms after the last key stroke (median of 5)`);
-  assert.ok(ms < (process.env.SLOW ? 1500 : 400), `${ms} ms`);
+  console.log(`     56 points: what is in sight is drawn ${sight.toFixed(0)} ms after the last key stroke, every chart after ${whole.toFixed(0)} ms (medians of 5)`);
+  assert.ok(sight < (process.env.SLOW ? 1500 : 400), `${sight} ms`);
   await field(page, "isl").fill("128-16384*2");
   await points(page, 56);
   await picture(page, "sweep");
