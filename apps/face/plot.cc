@@ -10,6 +10,7 @@ namespace orrery::face {
 namespace {
 
 constexpr double kWidth = 900, kHeight = 440, kLeft = 78, kRight = 20, kBottom = 52;
+constexpr double kMostLeft = 380;                         // longer names beside the axis are cut
 constexpr double kKeyTop = 32, kKeyLine = 20, kRow = 30;  // of the legend; beside names
 constexpr double kNothing = std::numeric_limits<double>::infinity();
 constexpr int kSeries = 8;
@@ -30,7 +31,18 @@ std::string colour_class(int series) {
   return series == kPlotInk ? "ci" : fmt::format("c{}", series % kSeries);
 }
 
-double text_width(const std::string& text) { return 7.2 * static_cast<double>(text.size()); }
+constexpr double kLetter = 7.2;  // pixels, on average
+
+double text_width(const std::string& text) { return kLetter * static_cast<double>(text.size()); }
+
+// The name, with dots in place of what has no room beside the axis.
+std::string cut_name(const std::string& name) {
+  constexpr auto kMost = static_cast<std::size_t>((kMostLeft - 16) / kLetter);
+  if (name.size() <= kMost) return name;
+  std::size_t end = kMost - 2;
+  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) --end;  // UTF-8
+  return name.substr(0, end) + "..";
+}
 
 // Round values from `low` to `high`, some five of them.
 std::vector<double> ticks(double low, double high, bool logarithmic) {
@@ -183,7 +195,7 @@ std::string Plot::axes(const Frame& f) const {
     for (std::size_t i = 0; i < at.size(); ++i) {
       const double p = s.at(at[i]);
       const std::string text =
-          escaped_xml(axis->names.empty() ? short_number(at[i]) : axis->names[i]);
+          escaped_xml(axis->names.empty() ? short_number(at[i]) : cut_name(axis->names[i]));
       out += is_x ? fmt::format(
                         "<line class=\"g\" x1=\"{0:.1f}\" y1=\"{1}\" x2=\"{0:.1f}\" "
                         "y2=\"{2}\"/><text class=\"s\" x=\"{0:.1f}\" y=\"{3}\" "
@@ -243,7 +255,7 @@ std::string Plot::drawn(const Mark& m, const Frame& f) const {
 std::string Plot::svg() const {
   Frame f;
   for (const std::string& name : y_.names)
-    f.left = std::clamp(text_width(name) + 16, f.left, 260.0);
+    f.left = std::clamp(text_width(name) + 16, f.left, kMostLeft);
   const std::string keys = legend(f);
   f.bottom = y_.names.empty() ? kHeight - kBottom
                               : f.top + kRow * static_cast<double>(y_.names.size() + 1);

@@ -18,6 +18,12 @@ std::string with(std::string text, const std::string& old_part, const std::strin
   return at == std::string::npos ? text : text.replace(at, old_part.size(), new_part);
 }
 
+std::size_t count_of(const std::string& text, const std::string& part) {
+  std::size_t n = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
+  return n;
+}
+
 void expect_refused(const std::string& arguments, int code, const std::string& message) {
   const Result r = run_program("accelerator " + arguments);
   EXPECT_EQ(r.code, code) << arguments << "\n" << r.err;
@@ -123,6 +129,42 @@ TEST(Accelerator, BundledNames) {
                  "choose one with --einsum (QK, max, exp, sum, divide, AV)");
   expect_refused(arch + "bert-base-attention --einsum Q", kBadInput, "did you mean 'QK'?");
   expect_refused(arch + "gelu --energies ert.yaml", kBadInput, "simba-like has its energies");
+}
+
+TEST(Accelerator, Pages) {
+  const Scratch s;
+  const std::string page = s.path() / "page.html";
+  const std::string matmul = "evaluate --workload matmul_1024 --arch nvdla --mapping " + kMapping;
+  const std::string fixed = "scenarios/accelerator/fixed/";
+  // The question, the titles of its pictures, and a name beside a bar.
+  const std::tuple<std::string, std::vector<std::string>, std::string> asked[] = {
+      {"map --arch simba-like --workload resnet50-conv2_3x3 --valid 10",
+       {"Energy of each level", "resnet50-conv2_3x3 on simba-like"},
+       ">GlobalBuffer<"},
+      {matmul + " --convention looptree",
+       {"Time of each einsum", "Energy of each einsum"},
+       ">Matmul0<"},
+      {matmul + " --convention exact --buffers single",
+       {"Cycles of each einsum", "Energy of each einsum"},
+       ">Matmul0<"},
+      {"systolic -c " + fixed + "systolic.cfg -t " + fixed + "convolutions.csv",
+       {"Cycles of each layer"},
+       "</text>"},
+      {"directives --mapping " + fixed + "weight-stationary.m",
+       {"Cycles of each layer"},
+       "</text>"}};
+  for (const auto& [question, titles, name] : asked) {
+    const std::string plain = run_program("accelerator " + question).out;
+    const Result r = run_program("accelerator " + question + " --html " + page);
+    EXPECT_EQ(r.code, 0) << question << r.err;
+    EXPECT_EQ(r.out, plain) << question;
+    const std::string text = read_file(page);
+    for (const std::string& title : titles) EXPECT_THAT(text, HasSubstr(title)) << question;
+    EXPECT_THAT(text, HasSubstr(name)) << question;
+    EXPECT_EQ(count_of(text, "<svg"), titles.size()) << question;
+    EXPECT_EQ(count_of(text, "<script") + count_of(text, " src="), 0u) << question;
+    std::filesystem::remove(page);
+  }
 }
 
 TEST(Accelerator, FilesOfFixedDataflows) {

@@ -91,6 +91,9 @@ TEST_F(Validate, EveryFormHasTheSameFigures) {
                           HasSubstr("<td>inference single_request: decode<td class=r>1<td "
                                     "class=r>" +
                                     std::string(text))));
+  EXPECT_THAT(page, AllOf(HasSubstr("<svg"), HasSubstr("<title>inference single_request: decode: 1 "
+                                                       "rows, median " +
+                                                       std::string(text) + " %")));
   EXPECT_THAT(page,
               AllOf(Not(HasSubstr("<script")), Not(HasSubstr("http")), Not(HasSubstr("src="))));
   const std::string table = run_program(all()).out;

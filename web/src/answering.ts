@@ -13,7 +13,7 @@ export interface Asked {
 }
 const nothing: Asked = { question: null, answer: null, error: null, progress: null, busy: false, ms: 0 };
 
-const kPause = 20; // ms after the last key stroke
+const kPause = 5; // ms after the last key stroke
 
 export function useAnswer(question: Question): [Asked, { run: () => void; cancel: () => void }] {
   const [asked, setAsked] = useState<Asked>(nothing);

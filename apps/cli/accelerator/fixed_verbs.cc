@@ -4,7 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/cli/accelerator/output_fixed.h"
+#include "apps/cli/accelerator/accelerator_page.h"
+#include "apps/cli/output/output.h"
 #include "orrery/base/error.h"
 #include "orrery/base/node.h"
 
@@ -12,13 +13,14 @@ namespace orrery::cli {
 namespace {
 
 struct FixedOptions {
-  std::string chip, layers, output = "table";
+  std::string chip, layers, html, output = "table";
 };
 
 template <class Answer>
-void print_fixed(const Answer& a, const std::string& output) {
-  if (output == "json") return fmt::print("{}\n", to_json(a).dump(1));
-  fmt::print("{}", output == "csv" ? csv(a) : table(a));
+void print_fixed(const Answer& a, const FixedOptions& o) {
+  if (!o.html.empty()) write_file(o.html, page(a), "--html");
+  if (o.output == "json") return fmt::print("{}\n", to_json(a).dump(1));
+  fmt::print("{}", o.output == "csv" ? csv(a) : table(a));
 }
 
 void run_scalesim(const FixedOptions& o) {
@@ -32,7 +34,7 @@ void run_scalesim(const FixedOptions& o) {
       throw InputError(fmt::format("{}: layer {}: {}", o.layers, l.name, e.what()));
     }
   }
-  print_fixed(a, o.output);
+  print_fixed(a, o);
 }
 
 void run_maestro(const FixedOptions& o) {
@@ -46,10 +48,13 @@ void run_maestro(const FixedOptions& o) {
       throw InputError(fmt::format("{}: layer {}: {}", o.layers, l.name, e.what()));
     }
   }
-  print_fixed(a, o.output);
+  print_fixed(a, o);
 }
 
 void add_fixed_output(CLI::App& app, FixedOptions& o) {
+  app.add_option("--html", o.html, "also write a self-contained page with a picture")
+      ->type_name("FILE")
+      ->group("output");
   app.add_option("-o,--output", o.output, "table, csv or json")
       ->check(CLI::IsMember({"table", "csv", "json"}))
       ->group("output");

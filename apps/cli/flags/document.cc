@@ -119,6 +119,9 @@ void Document::list(std::vector<std::string> items) {
 void Document::table(DocumentTable table) {
   blocks_.push_back({Block::Kind::kTable, 0, {}, {}, std::move(table)});
 }
+void Document::picture(std::string svg) {
+  blocks_.push_back({Block::Kind::kPicture, 0, std::move(svg), {}, {}});
+}
 void Document::begin_fold(std::string title) {
   blocks_.push_back({Block::Kind::kFold, 0, std::move(title), {}, {}});
 }
@@ -141,6 +144,8 @@ std::string Document::markdown() const {
         break;
       case Block::Kind::kTable:
         out += "\n" + markdown_table(b.table);
+        break;
+      case Block::Kind::kPicture:
         break;
       case Block::Kind::kFold:
         out += fmt::format("\n#### {}\n", b.text);
@@ -169,6 +174,9 @@ std::string Document::html() const {
         break;
       case Block::Kind::kTable:
         body += html_table(b.table);
+        break;
+      case Block::Kind::kPicture:
+        body += b.text;
         break;
       case Block::Kind::kFold:
         body += fmt::format("<details><summary>{}</summary>\n", inline_html(b.text));
@@ -202,6 +210,7 @@ std::string Document::plain() const {
       case Block::Kind::kTable:
         out += "\n" + plain_table(b.table);
         break;
+      case Block::Kind::kPicture:
       case Block::Kind::kFold:
       case Block::Kind::kEndFold:
         break;

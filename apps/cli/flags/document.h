@@ -22,6 +22,8 @@ class Document {
   void text(std::string paragraph);
   void list(std::vector<std::string> items);
   void table(DocumentTable table);
+  // Adds a picture (an <svg> element), which the HTML page alone shows.
+  void picture(std::string svg);
   // Blocks between begin_fold and end_fold are details: Markdown puts them in a closed <details>
   // element, plain text leaves them out. Folds do not nest.
   void begin_fold(std::string title);
@@ -33,7 +35,7 @@ class Document {
 
  private:
   struct Block {
-    enum class Kind { kHeading, kText, kList, kTable, kFold, kEndFold } kind;
+    enum class Kind { kHeading, kText, kList, kTable, kPicture, kFold, kEndFold } kind;
     int level = 0;
     std::string text;
     std::vector<std::string> items;

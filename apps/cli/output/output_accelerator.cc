@@ -10,12 +10,6 @@ namespace {
 
 bool is_memory(const StorageLevel& level) { return level.kind == StorageLevel::Kind::kMemory; }
 
-double level_energy(const LevelCost& cost) {
-  double energy = cost.leakage + cost.network;
-  for (const double e : cost.tensor_energy) energy += e;
-  return energy;
-}
-
 std::string picojoules(double pj) {
   if (pj >= 1e9) return fmt::format("{:.4g} mJ", pj * 1e-9);
   if (pj >= 1e6) return fmt::format("{:.4g} uJ", pj * 1e-6);
@@ -104,6 +98,12 @@ nlohmann::ordered_json to_json(const SparseTensorCounts& s) {
 }
 
 }  // namespace
+
+double level_energy(const LevelCost& cost) {
+  double energy = cost.leakage + cost.network;
+  for (const double e : cost.tensor_energy) energy += e;
+  return energy;
+}
 
 std::string summary(const AcceleratorAnswer& a) {
   const Chip& chip = a.architecture.chip;

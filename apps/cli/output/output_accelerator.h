@@ -17,6 +17,9 @@ struct AcceleratorAnswer {
   const SparseCounts* sparse;  // null for dense tensors
 };
 
+// The energy of a level with its leakage and its network, in picojoules.
+double level_energy(const LevelCost& cost);
+
 // Cycles, energy and area, and a line for each level; 80 columns.
 std::string summary(const AcceleratorAnswer& a);
 // The summary, the mapping as a tree, the accesses of every level and tensor, and what bounds the

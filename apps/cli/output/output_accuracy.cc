@@ -6,12 +6,14 @@
 #include <cmath>
 
 #include "apps/cli/output/output.h"
+#include "apps/face/plot.h"
 
 namespace orrery::cli {
 namespace {
 
 constexpr std::size_t kLeastRows = 20;  // of a group that is named among the worst
 constexpr std::size_t kWorstGroups = 20, kWorstCovered = 12;
+constexpr double kMostDrawn = 100;  // percent; larger errors are drawn there
 
 // An error as text: "4.6", "1234", and few digits for very large errors.
 std::string percent(double v) {
@@ -62,8 +64,42 @@ void add_reading(Document& d) {
       "analytical, physics and data sheet alone.");
 }
 
+// A line for each table: a box to the median error, a thin one to the 90th percentile, and a mark at
+// the mean.
+std::string errors_picture(const std::vector<AccuracyArea>& areas) {
+  constexpr int kMedian = 0, kPercentile90 = 2;  // series
+  std::vector<std::pair<std::string, const AccuracyTable*>> tables;
+  for (const AccuracyArea& a : areas) {
+    for (const AccuracyTable& table : a.tables) {
+      if (table.all.n > 0)
+        tables.emplace_back(areas.size() > 1 ? name_of(a.name, table) : name_of(table), &table);
+    }
+  }
+  if (tables.empty()) return "";
+  std::reverse(tables.begin(), tables.end());
+  face::PlotAxis y{"", false, {}};
+  for (const auto& table : tables) y.names.push_back(table.first);
+  face::Plot plot("Errors of each table", {"% of the measured value", false, {}}, y);
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    const ErrorSummary& s = tables[i].second->all;
+    const double row = static_cast<double>(i);
+    const std::string text =
+        fmt::format("{}: {} rows, median {} %, mean {} %, 90th percentile {} %", tables[i].first,
+                    s.n, percent(s.median), percent(s.mape), percent(s.p90));
+    const auto drawn = [](double v) { return std::min(v, kMostDrawn); };
+    plot.box(kPercentile90, 0, drawn(s.p90), row, 0.08, text);
+    plot.box(kMedian, 0, drawn(s.median), row, 0.26, text);
+    plot.mark(drawn(s.mape), row, 0.26, text);
+  }
+  plot.key(kMedian, "median");
+  plot.key(kPercentile90, "90th percentile");
+  plot.key(face::kPlotInk, "mean");
+  return plot.svg();
+}
+
 void add_summary(Document& d, const std::vector<AccuracyArea>& areas) {
   d.heading(2, "In short");
+  d.picture(errors_picture(areas));
   d.text(
       "If some rows of a table may have fitted constants, the line below it has the rows that "
       "fitted nothing. The section of each area states the rows that its constants are fitted on.");

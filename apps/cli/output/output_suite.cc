@@ -7,6 +7,7 @@
 #include "apps/cli/flags/document.h"
 #include "apps/cli/flags/help.h"
 #include "apps/cli/output/output.h"
+#include "apps/face/plot.h"
 
 namespace orrery::cli {
 namespace {
@@ -35,6 +36,40 @@ std::string interval_text(const SuiteFigure& f) {
 
 std::string check_mark(Status s) {
   return s == Status::kPass ? "ok" : s == Status::kFail ? "FAILS" : "NO ANSWER";
+}
+
+// A line for each single value that has an interval: the interval in percent of the value.
+std::string intervals_picture(const std::vector<SuiteOutcome>& outcomes) {
+  struct Line {
+    const SuiteOutcome* of;
+    std::string name, text;
+    double low, high;
+  };
+  std::vector<Line> lines;
+  for (const SuiteOutcome& o : outcomes) {
+    for (const auto& m : o.metrics) {
+      if (!m.figure || m.figure->cells.size() != 1) continue;
+      const SuiteCell& c = m.figure->cells.front();
+      if (!(c.low90 < c.high90) || !(c.value > 0)) continue;
+      lines.push_back(
+          {&o, fmt::format("{} {}", o.id, m.name),
+           fmt::format("{}: {} {}", m.name, value_text(*m.figure), interval_text(*m.figure)),
+           100 * c.low90 / c.value, 100 * c.high90 / c.value});
+    }
+  }
+  if (lines.empty()) return "";
+  std::reverse(lines.begin(), lines.end());
+  face::PlotAxis y{"", false, {}};
+  for (const Line& line : lines) y.names.push_back(line.name);
+  face::Plot plot("90 % intervals, in percent of the value", {"%", false, {}}, y);
+  constexpr int kGood = 2, kBad = 1;  // series
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const bool good = lines[i].of->status == Status::kPass;
+    plot.box(good ? kGood : kBad, lines[i].low, lines[i].high, static_cast<double>(i), 0.26,
+             lines[i].text);
+    plot.key(good ? kGood : kBad, good ? "the question passes" : "it does not");
+  }
+  return plot.svg();
 }
 
 }  // namespace
@@ -118,9 +153,9 @@ std::string suite_html(const std::vector<Suite>& suites,
     return nullptr;
   };
   std::string out = fmt::format(
-      "<h1>Suites</h1><p>{}</p><div class=wide><table><tr><th>question<th>answer, 90 % interval, "
+      "<h1>Suites</h1><p>{}</p>{}<div class=wide><table><tr><th>question<th>answer, 90 % interval, "
       "tier<th>checks<th>s</tr>\n",
-      escaped_html(suite_summary(outcomes)));
+      escaped_html(suite_summary(outcomes)), intervals_picture(outcomes));
   for (const SuiteOutcome& o : outcomes) {
     const SuiteQuestion* q = question_of(o);
     const std::string status(to_text(o.status));

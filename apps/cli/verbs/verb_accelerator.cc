@@ -4,13 +4,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "apps/cli/accelerator/accelerator_page.h"
 #include "apps/cli/accelerator/cascade_files.h"
 #include "apps/cli/accelerator/fixed_verbs.h"
 #include "apps/cli/accelerator/nest_files.h"
-#include "apps/cli/accelerator/output_cascade.h"
-#include "apps/cli/accelerator/output_exact.h"
 #include "apps/cli/output/output.h"
-#include "apps/cli/output/output_accelerator.h"
 #include "apps/cli/verbs/verbs.h"
 #include "orrery/accelerator/architecture/timeloop_tree.h"
 #include "orrery/accelerator/cost/evaluate.h"
@@ -28,7 +26,7 @@ struct AcceleratorOptions {
   std::string mapping, constraints;
   std::string mapper = "random-search", objective = "edp";
   MapperOptions search;
-  std::string convention = "timeloop", buffers, svg, output = "table";
+  std::string convention = "timeloop", buffers, svg, html, output = "table";
   std::vector<std::string> defines;
 };
 
@@ -40,7 +38,13 @@ CascadeFiles files_of(const AcceleratorOptions& o) {
   return {o.nest.arch, o.nest.workload, o.mapping, o.nest.energies, o.defines};
 }
 
-void write_drawing(const AcceleratorOptions& o, const AcceleratorAnswer& a) {
+template <class Answer>
+void write_page(const AcceleratorOptions& o, const Answer& a) {
+  if (!o.html.empty()) write_file(o.html, page(a), "--html");
+}
+
+void write_drawings(const AcceleratorOptions& o, const AcceleratorAnswer& a) {
+  write_page(o, a);
   if (o.svg.empty()) return;
   write_file(o.svg,
              draw_mapping_svg(a.architecture.chip, a.problem, a.mapping, a.evaluation.counts),
@@ -51,6 +55,7 @@ void print_cascade(const AcceleratorOptions& o, bool explained, const Bundle& bu
   const CascadeQuestion q = read_cascade_question(files_of(o), bundle);
   const CascadeCost cost = cost_cascade(q.chip, q.cascade, q.mapping);
   const CascadeAnswer answer{q.chip, q.cascade, q.mapping, cost};
+  write_page(o, answer);
   if (o.output == "json") return fmt::print("{}\n", to_json(answer).dump(1));
   fmt::print("{}", explained ? explanation(answer) : summary(answer));
 }
@@ -98,6 +103,7 @@ void print_exact(const AcceleratorOptions& o, bool explained, const Bundle& bund
   require_exact_fit(q, cost, options);
   const OtherConvention other = other_convention(q, cost);
   const ExactAnswer answer{q.chip, q.cascade, q.mapping, options, cost, other, q.energies};
+  write_page(o, answer);
   if (o.output == "json") return fmt::print("{}\n", to_json(answer).dump(1));
   fmt::print("{}", explained ? explanation(answer) : summary(answer));
 }
@@ -129,7 +135,7 @@ void print_evaluation(const AcceleratorOptions& o, bool explained, const Bundle&
                                 : evaluate(chip, q.problem, mapping);
   const AcceleratorAnswer answer{q.architecture, q.problem, mapping, e,
                                  q.sparse ? &sparse : nullptr};
-  write_drawing(o, answer);
+  write_drawings(o, answer);
   if (o.output == "json") return fmt::print("{}\n", to_json(answer).dump(1));
   fmt::print("{}", explained ? explanation(answer) : summary(answer));
 }
@@ -177,7 +183,7 @@ void print_search(AcceleratorOptions o, const Bundle& bundle) {
   if (!r.found()) throw Infeasible(failures(r, chip));
   const AcceleratorAnswer answer{q.architecture, q.problem, r.best,
                                  evaluate(chip, q.problem, r.best), nullptr};
-  write_drawing(o, answer);
+  write_drawings(o, answer);
   if (o.output == "json") {
     nlohmann::ordered_json json = to_json(answer);
     json["tried"] = r.tried;
@@ -223,6 +229,9 @@ void add_files(CLI::App& app, AcceleratorOptions& o) {
                  "published tables")
       ->type_name("FILE");
   app.add_option("--svg", o.svg, "also draw the mapping: the nest as nested boxes")
+      ->type_name("FILE")
+      ->group("output");
+  app.add_option("--html", o.html, "also write a self-contained page with pictures")
       ->type_name("FILE")
       ->group("output");
   app.add_option("-o,--output", o.output, "table or json")
