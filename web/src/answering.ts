@@ -1,5 +1,5 @@
 // The answer of a question: asked again when it changes, the earlier asking cancelled.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ApiError, ask, follow, type Answer, type Progress } from "./api";
 import { toBody, waits, type Question } from "./question";
 
@@ -53,7 +53,8 @@ export function useAnswer(question: Question): [Asked, { run: () => void; cancel
     control.current?.abort();
     setAsked((a) => ({ ...a, busy: false, progress: null, error: new ApiError("cancelled", "cancelled") }));
   };
-  useEffect(() => {
+  // Other effects run after the next frame; a question is not to wait for it.
+  useLayoutEffect(() => {
     if (!question.verb) {
       first.current = true;
       setAsked(nothing);

@@ -1,6 +1,6 @@
 // A chart in the page's colours, which fits its place and says in words what it shows.
 import type { ECharts } from "echarts/core";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { short } from "./format";
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
@@ -126,7 +126,7 @@ export function Chart({ label, height = 300, make, deps, picked }: Props) {
       chart.current = null;
     };
   }, []);
-  useEffect(drawInTurn, deps);
+  useLayoutEffect(drawInTurn, deps); // in the frame of the rest of the answer
   return <div class="chart" role="img" aria-label={label} style={{ height: `${height}px` }} ref={place} />;
 }
 

@@ -1,7 +1,7 @@
 // The page: a form on the left, its answer on the right, and the whole question in the address.
 import { render } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
-import { fetchFacts, fetchKeys, type Facts, type Keys, type Point } from "./api";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { fetchFacts, fetchKeys, type Answer, type Facts, type Keys, type Point } from "./api";
 import { useAnswer, type Asked } from "./answering";
 import { Events } from "./events";
 import { Gpus } from "./gpus";
@@ -104,19 +104,39 @@ interface AnswerProps {
   other?: Point;
 }
 function AnswerView({ asked, facts, other }: AnswerProps) {
+  const { answer, question } = asked;
+  const drawn = !!answer?.points.length && !!question;
+  // What is shown follows the answer, not every key stroke of the next question.
+  const body = useMemo(
+    () => drawn && <AnswerBody answer={answer} question={question} facts={facts} other={other} />,
+    [answer, question, facts, other],
+  );
+  if (!drawn) return null;
+  return (
+    <div class={"answer" + (asked.busy ? " stale" : "")} data-points={answer.points.length}>
+      {body}
+    </div>
+  );
+}
+
+interface BodyProps {
+  answer: Answer;
+  question: Question;
+  facts: Facts;
+  other?: Point;
+}
+function AnswerBody({ answer, question, facts, other }: BodyProps) {
   const [picked, setPicked] = useState(0);
-  const answer = asked.answer;
-  const points = answer?.points ?? [];
+  const { points } = answer;
   const at = Math.min(picked, points.length - 1);
   useEffect(() => {
     if (picked >= points.length) setPicked(0);
   }, [points.length]);
-  if (!answer || !points.length || !asked.question) return null;
-  const verb = asked.question.verb;
+  const { verb } = question;
   const point = points[Math.max(0, at)];
   const keys = telling(points, varied(points).filter((k) => k !== "gpus" || verb === "network"));
   return (
-    <div class={"answer" + (asked.busy ? " stale" : "")} data-points={points.length}>
+    <>
       {points.length > 1 && verb !== "plan" && <p class="where">Point {at + 1} of {points.length}: {placeText(point, keys)}</p>}
       {!point.fits && (
         <p class="misfit" role="alert">
@@ -130,7 +150,7 @@ function AnswerView({ asked, facts, other }: AnswerProps) {
       {points.length > 2 && verb !== "plan" && <Gpus verb={verb} points={points} facts={facts} pick={setPicked} />}
       {points.length > 1 && verb !== "plan" && <Sweep verb={verb} points={points} picked={at} pick={setPicked} />}
       {points.length > 1 && verb !== "memory" && <Front verb={verb} points={points} picked={at} pick={setPicked} />}
-      {(verb === "train" || verb === "simulate") && point.fits && <Events question={asked.question} index={Math.max(0, at)} />}
+      {(verb === "train" || verb === "simulate") && point.fits && <Events question={question} index={Math.max(0, at)} />}
       <Memory point={point} />
       <Energy point={point} />
       <Kernels point={point} />
@@ -144,7 +164,7 @@ function AnswerView({ asked, facts, other }: AnswerProps) {
         </details>
       </section>
       <Notes point={point} answer={answer} />
-    </div>
+    </>
   );
 }
 
