@@ -33,13 +33,24 @@ std::string key_of(const std::string& message) {
   return "";
 }
 
+void require_point(std::size_t index, std::size_t points, std::string_view of) {
+  if (index < points) return;
+  throw InputError(
+      fmt::format("the {} has {} points, counted from 0; there is no point {}", of, points, index));
+}
+
 // The question of one of its points.
 ScenarioSweep point_of(ScenarioSweep question, std::size_t index) {
-  if (index >= question.points.size())
-    throw InputError(fmt::format("the question has {} points, counted from 0; there is no point {}",
-                                 question.points.size(), index));
+  require_point(index, question.points.size(), "question");
   question.points = {std::move(question.points[index])};
   return question;
+}
+
+void keep_kernels_of(std::size_t index, Answer& answer) {
+  require_point(index, answer.points.size(), "answer");
+  for (std::size_t i = 0; i < answer.points.size(); ++i) {
+    if (i != index) answer.points[i].kernels.clear();
+  }
 }
 
 std::string timeline_of(const Answer& answer) {
@@ -67,19 +78,19 @@ std::string error_json(std::string_view kind, const std::string& message) {
 }
 
 std::optional<AskedView> view_of(std::string_view path) {
-  constexpr std::string_view kTimeline = "/timeline";
+  constexpr std::string_view kTimeline = "/timeline", kKernels = "/kernels";
   const std::size_t slash = std::min(path.find('/'), path.size());
-  AskedView view{std::string(path.substr(0, slash)), {}};
+  AskedView view{std::string(path.substr(0, slash)), {}, {}};
   const auto& verbs = api_verbs();
   if (std::find(verbs.begin(), verbs.end(), view.verb) == verbs.end()) return std::nullopt;
   path.remove_prefix(slash);
   if (path.empty()) return view;
-  if (!path.starts_with(kTimeline)) return std::nullopt;
-  path.remove_prefix(kTimeline.size());
-  view.timeline = 0;
+  const bool kernels = path.starts_with(kKernels);
+  if (!kernels && !path.starts_with(kTimeline)) return std::nullopt;
+  path.remove_prefix((kernels ? kKernels : kTimeline).size());
+  std::size_t& index = (kernels ? view.kernels : view.timeline).emplace(0);
   if (path.empty()) return view;
-  const auto [end, error] =
-      std::from_chars(path.data() + 1, path.data() + path.size(), *view.timeline);
+  const auto [end, error] = std::from_chars(path.data() + 1, path.data() + path.size(), index);
   if (path.front() != '/' || error != std::errc() || end != path.data() + path.size())
     return std::nullopt;
   return view;
@@ -108,7 +119,8 @@ Reply reply_to(const AskedQuestion& asked, Runner& runner, const ServeLimits& li
     RunOptions options;
     options.meter = how.meter;
     options.steps = view.timeline.has_value();
-    const Answer answer = face::answer(runner, view.verb, question, options);
+    Answer answer = face::answer(runner, view.verb, question, options);
+    if (view.kernels) keep_kernels_of(*view.kernels, answer);
     std::string text = view.timeline ? timeline_of(answer) : face::json_text({&answer, 1}, true);
     if (text.size() > limits.answer)
       return {413,

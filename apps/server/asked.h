@@ -24,14 +24,15 @@ struct AskedQuestion {
   std::string verb, form, body;
 };
 
-// The part of the answer that is asked for.
+// The part of the answer that is asked for. Points have an index, from 0.
 struct AskedView {
   std::string verb;
-  std::optional<std::size_t> timeline;  // of the point with this index; none: the whole answer
+  std::optional<std::size_t> timeline;  // of this point, and nothing else
+  std::optional<std::size_t> kernels;   // of this point, and the rest of the answer; none: of all
 };
 
-// The view that the end of a path names: "train", "train/timeline" or "train/timeline/3"; nothing
-// where there is no such view.
+// The view that the end of a path names: "train", "train/timeline", "train/timeline/3" or
+// "estimate/kernels/3"; nothing where there is no such view.
 std::optional<AskedView> view_of(std::string_view path);
 
 struct Reply {
@@ -49,7 +50,8 @@ struct WorkedOn {
   SearchWatcher* watcher = nullptr;  // the same of a plan
 };
 
-// The answer as -o json prints it, the timeline of a point as `train --timeline` and `simulate
+// The answer as -o json prints it (with the kernels of one point alone, where the view names it),
+// the timeline of a point as `train --timeline` and `simulate
 // --steps-file FILE.json` write it, or the error as JSON with its status: 400 for input, 422 for
 // what does not fit and for what no data is known of, 500 for a fault of the program.
 Reply reply_to(const AskedQuestion& asked, Runner& runner, const ServeLimits& limits,

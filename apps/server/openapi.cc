@@ -117,15 +117,23 @@ Json openapi_document() {
           {"content", {{"application/json", schema}, {"application/yaml", schema}}}}},
         {"responses", replies()}};
   }
+  const Json point = {{{"name", "point"},
+                       {"in", "path"},
+                       {"required", true},
+                       {"description", "the place of the point in the answer, from 0"},
+                       {"schema", {{"type", "integer"}, {"minimum", 0}}}}};
+  for (const std::string& verb : api_verbs()) {
+    Json post = paths["/api/v1/" + verb]["post"];
+    post["operationId"] = verb + "_kernels";
+    post["summary"] = "the answer with the kernels of one of its points alone";
+    post["parameters"] = point;
+    paths["/api/v1/" + verb + "/kernels/{point}"]["post"] = std::move(post);
+  }
   for (const char* verb : {"train", "simulate"}) {
     Json post = paths[std::string("/api/v1/") + verb]["post"];
     post["operationId"] = std::string(verb) + "_timeline";
     post["summary"] = "what happens when at one point of the question, in Chrome's trace format";
-    post["parameters"] = {{{"name", "point"},
-                           {"in", "path"},
-                           {"required", true},
-                           {"description", "the place of the point in the answer, from 0"},
-                           {"schema", {{"type", "integer"}, {"minimum", 0}}}}};
+    post["parameters"] = point;
     post["responses"]["200"] = {
         {"description", "the timeline"},
         {"content", {{"application/json", {{"schema", {{"type", "object"}}}}}}}};

@@ -94,6 +94,18 @@ TEST_F(ServerTest, DrawsWhatHappensWhenAsTheCommandLineWritesIt) {
     EXPECT_EQ(status_of(served().post(path, train)), 404) << path;
 }
 
+// The answer with the kernels of one of its points.
+TEST_F(ServerTest, LeavesTheKernelsOfOtherPointsOut) {
+  const std::string sweep = R"({"model": "llama-3-8b", "gpu": "h100-sxm", "batch": [1, 4]})";
+  json whole = json::parse(body_of(served().post("estimate", sweep)));
+  ASSERT_FALSE(whole["points"][0]["kernels"].empty());
+  ASSERT_TRUE(whole["points"][0].erase("kernels"));
+  EXPECT_EQ(json::parse(body_of(served().post("estimate/kernels/1", sweep))), whole);
+  EXPECT_EQ(error_of(served().post("estimate/kernels/2", sweep))["kind"], "input");
+  for (const char* path : {"estimate/kernel/1", "estimate/kernels/", "estimate/kernels/-1"})
+    EXPECT_EQ(status_of(served().post(path, sweep)), 404) << path;
+}
+
 TEST_F(ServerTest, AnswersAScenarioFileAsItIs) {
   const std::string file = ORRERY_SOURCE_DIR "/scenarios/llama-3-70b-8xh100.yaml";
   std::ifstream in(file);

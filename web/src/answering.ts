@@ -1,6 +1,6 @@
 // The answer of a question: asked again when it changes, the earlier asking cancelled.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { ApiError, ask, follow, type Answer, type Progress } from "./api";
+import { ApiError, ask, follow, type Answer, type Point, type Progress } from "./api";
 import { toBody, waits, type Question } from "./question";
 
 export interface Asked {
@@ -14,6 +14,30 @@ export interface Asked {
 const nothing: Asked = { question: null, answer: null, error: null, progress: null, busy: false, ms: 0 };
 
 const kPause = 5; // ms after the last key stroke
+
+/** Where a question is asked: the kernels of an estimate are of one point, the one that is shown. */
+const pathOf = (question: Question, shown: number) =>
+  question.verb === "estimate" ? `estimate/kernels/${shown}` : question.verb;
+
+/** The point of an answer that is shown, with its kernels, which are asked for when another one is picked; the point before it until they come. */
+export function useKernels(question: Question, answer: Answer, index: number): Point {
+  const [asked, setAsked] = useState<{ answer: Answer; index: number; point: Point } | null>(null);
+  const last = useRef<{ answer: Answer; point: Point } | null>(null);
+  const point = answer.points[index];
+  const wanted = index > 0 && question.verb === "estimate" && point.fits && !point.kernels;
+  useEffect(() => {
+    if (!wanted) return undefined;
+    const own = new AbortController();
+    ask(pathOf(question, index), toBody(question), own.signal)
+      .then((again) => setAsked({ answer, index, point: again.points[index] }))
+      .catch(() => !own.signal.aborted && setAsked({ answer, index, point })); // without its kernels
+    return () => own.abort();
+  }, [answer, index]);
+  const here = asked?.answer === answer && asked.index === index;
+  if (wanted && !here && last.current?.answer === answer) return last.current.point;
+  last.current = { answer, point: here ? asked.point : point };
+  return last.current.point;
+}
 
 export function useAnswer(question: Question): [Asked, { run: () => void; cancel: () => void }] {
   const [asked, setAsked] = useState<Asked>(nothing);
@@ -31,7 +55,7 @@ export function useAnswer(question: Question): [Asked, { run: () => void; cancel
     };
     const asking = waits(question.verb)
       ? follow(question.verb, body, own.signal, progressed)
-      : ask(question.verb, body, own.signal);
+      : ask(pathOf(question, 0), body, own.signal);
     asking
       .then((answer) => {
         if (own.signal.aborted) return;

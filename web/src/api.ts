@@ -126,10 +126,10 @@ function eventOf(block: string): Event {
   return { name, data: data.join("\n") };
 }
 
-/** Asks a question in YAML; ends when it is answered, refused or cancelled by `signal`. */
-export async function ask(verb: string, yaml: string, signal: AbortSignal): Promise<Answer> {
+/** Asks a question in YAML; ends when it is answered, refused or cancelled by `signal`. `path`: the verb, or one with a view. */
+export async function ask(path: string, yaml: string, signal: AbortSignal): Promise<Answer> {
   const headers = { "content-type": "application/yaml" };
-  const reply = await fetch(`/api/v1/${verb}`, { method: "POST", headers, body: yaml, signal });
+  const reply = await fetch(`/api/v1/${path}`, { method: "POST", headers, body: yaml, signal });
   const text = await reply.text();
   if (!reply.ok) throw errorOf(text);
   return JSON.parse(text) as Answer;

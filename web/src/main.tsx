@@ -2,7 +2,7 @@
 import { render } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { fetchFacts, fetchKeys, type Answer, type Facts, type Keys, type Point } from "./api";
-import { useAnswer, type Asked } from "./answering";
+import { useAnswer, useKernels, type Asked } from "./answering";
 import { Events } from "./events";
 import { Gpus } from "./gpus";
 import { Form, isAbout, saying } from "./form";
@@ -134,6 +134,7 @@ function AnswerBody({ answer, question, facts, other }: BodyProps) {
   }, [points.length]);
   const { verb } = question;
   const point = points[Math.max(0, at)];
+  const step = useKernels(question, answer, Math.max(0, at));
   const keys = telling(points, varied(points).filter((k) => k !== "gpus" || verb === "network"));
   return (
     <>
@@ -153,8 +154,8 @@ function AnswerBody({ answer, question, facts, other }: BodyProps) {
       {(verb === "train" || verb === "simulate") && point.fits && <Events question={question} index={Math.max(0, at)} />}
       <Memory point={point} />
       <Energy point={point} />
-      <Kernels point={point} />
-      <Roofline point={point} points={points} facts={facts} />
+      <Kernels point={step} />
+      <Roofline point={step} points={points} facts={facts} />
       <section class="card">
         <details open={["memory", "network", "kernel", "edge"].includes(verb) || !!other}>
           <summary>

@@ -289,6 +289,10 @@ await test("compares GPUs, the best first", {}, async (page) => {
   const best = await rows.first().locator("button").innerText();
   await rows.first().locator("button").click();
   assert.match(await page.locator(".where").innerText(), new RegExp(best));
+  // The kernels of the point that was picked come by a question of their own.
+  const { name } = (await (await page.request.get(`${address}/api/v1/facts`)).json()).gpus.find((g) => g.id === best);
+  await page.locator("[data-view=roofline] h2", { hasText: `Roofline of ${name}` }).waitFor();
+  assert.ok((await page.locator("[data-view=kernels] tbody tr").count()) >= 5);
   await picture(page, "gpus");
 });
 
