@@ -60,8 +60,9 @@ std::string distributions_of(const Point& p, const Style& style) {
 }
 
 std::string metrics_of(const Point& p, const Style& style) {
+  constexpr std::size_t kMostName = 22;  // with it, the line of a usual interval has 80 columns
   std::size_t longest = 20;
-  for (const Metric& m : p.metrics) longest = std::max(longest, m.name.size());
+  for (const Metric& m : p.metrics) longest = std::max(longest, std::min(m.name.size(), kMostName));
   const std::string line = fmt::format("{{:<{}}} {{:>10}} {{:<10}}  {{:<20}} {{}}", longest);
   std::string out = distributions_of(p, style);
   if (p.metrics.empty()) return out;
@@ -69,8 +70,11 @@ std::string metrics_of(const Point& p, const Style& style) {
   for (const Metric& own : p.metrics) {
     if (in_distribution(p, own.name)) continue;
     const Metric m = readable(own);
-    out += fmt::format(fmt::runtime(line), m.name, number(m.value), m.unit, interval90(m),
-                       to_text(m.origin)) +
+    // A long name has a line to itself.
+    const bool fits = m.name.size() <= longest;
+    if (!fits) out += m.name + "\n";
+    out += fmt::format(fmt::runtime(line), fits ? m.name : "", number(m.value), m.unit,
+                       interval90(m), to_text(m.origin)) +
            "\n";
   }
   return out;
