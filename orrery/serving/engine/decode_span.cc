@@ -1,6 +1,7 @@
 // Spans of decode steps: what every step of them changes, without asking the scheduler.
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "orrery/serving/engine/engine.h"
 
@@ -54,17 +55,42 @@ std::size_t Replica::go_on(SimTime& now, std::span<const SimTime> times, SimTime
   held_time_.lose_slack({ends.data(), n + 1}, lost);
   now = ends[n];
   const std::int64_t sequences = group.size();
-  const std::span<SimTime> delivered(span_delivered_.data(), n);
-  delivery.deliver({ends.data(), n}, sequences, delivered.data());
-  observer_.tokens_of(*this, sequences, delivered, group.last_end());
   const auto steps = static_cast<std::int64_t>(n);
-  group.end(delivered[n - 1], steps);
+  group.end(deliver_span(n, times, delivery), steps);
   counts_.steps += steps;
   counts_.decode_steps += steps;
   counts_.sequence_steps += sequences * steps;
   counts_.output_tokens += sequences * steps;
   for (std::size_t i = 0; i < count_; ++i) under_way(i).shape.decode_past += sequences * steps;
   return n;
+}
+
+SimTime Replica::deliver_span(std::size_t n, std::span<const SimTime> times,
+                              FrontEndDelivery& delivery) {
+  const std::int64_t sequences = state_.decode_group.size();
+  const SimTime before = state_.decode_group.last_end();
+  // The steps end as far apart as each of those after the first takes.
+  TokenGaps gaps{times.first(n - 1), span_ends_[n - 1] - span_ends_[0], kNever, {}};
+  for (const SimTime t : gaps.each) {
+    gaps.least = std::min(gaps.least, t);
+    gaps.most = std::max(gaps.most, t);
+  }
+  if (delivery.waits(span_ends_[0], sequences, gaps.least)) {
+    const SimTime last = delivery.deliver(span_ends_[n - 1], sequences, 0);
+    observer_.tokens_of(*this, sequences, last - gaps.sum, before, gaps);
+    return last;
+  }
+  delivery.deliver({span_ends_.data(), n}, sequences, span_gaps_.data());
+  const SimTime first = span_gaps_[0], last = span_gaps_[n - 1];
+  std::adjacent_difference(span_gaps_.begin(), span_gaps_.begin() + static_cast<std::ptrdiff_t>(n),
+                           span_gaps_.begin());
+  gaps = {{span_gaps_.data() + 1, n - 1}, last - first, kNever, {}};
+  for (const SimTime t : gaps.each) {
+    gaps.least = std::min(gaps.least, t);
+    gaps.most = std::max(gaps.most, t);
+  }
+  observer_.tokens_of(*this, sequences, first, before, gaps);
+  return last;
 }
 
 void Engine::go_on(SimTime limit) {
@@ -82,7 +108,7 @@ void Engine::go_on(SimTime limit) {
     const SimTime from = waves_.front().end;
     SimTime end = from;
     const std::size_t n = rank.go_on(end, asked, limit, deliveries_.front());
-    if (windows_) windows_->add_decodes(sequences, past, from, asked.first(n));
+    if (windows_) windows_->add_decodes(sequences, past, rank.span_ends(n));
     pace_ = asked[n - 1];
     entered_ = end - pace_;
     last_end_ = waves_.front().end = end;

@@ -33,9 +33,10 @@ class HeldTime {
     const SimTime end = ends.back();
     Integral after = 0;  // sum of the times from each start to the end
     if ((end - ends.front()).ps < INT64_MAX / static_cast<std::int64_t>(ends.size())) {
-      std::int64_t sum = 0;
-      for (const SimTime start : starts) sum += (end - start).ps;
-      after = sum;
+      // The sum fits, so that its parts may wrap around.
+      std::uint64_t sum = 0;
+      for (const SimTime start : starts) sum += static_cast<std::uint64_t>(start.ps);
+      after = static_cast<std::int64_t>(static_cast<std::uint64_t>(end.ps) * starts.size() - sum);
     } else {
       for (const SimTime start : starts) after += (end - start).ps;
     }
