@@ -26,6 +26,47 @@ Replica::DecodeSpan Replica::span() const {
   return {group.even_steps(), group.size(), group.past() - (config_.async ? group.size() : 0)};
 }
 
+std::size_t Replica::take_span_blocks(std::size_t n, std::span<const SimTime> times) {
+  DecodeGroup& group = state_.decode_group;
+  const std::array<SimTime, kMostSpan + 1>& ends = span_ends_;
+  // A step holds what is held before the plan of the next one, or after its own plan. Every step
+  // takes `lost` of the slack. The held slack is that of the first step, less what growing gives.
+  const std::int64_t lost = group.size() * state_.kv.groups().count();
+  const std::size_t later = config_.async ? 1 : 0;
+  KvHeld held = holding();
+  held.slack -= config_.async ? 0 : lost;
+  bool counted = group.counts(state_);
+  if (counted) {
+    std::int64_t all = 0;
+    group.each_growth(n, [&](std::size_t, std::int64_t blocks) { all += blocks; });
+    counted = all <= state_.kv.pool().free();
+    if (counted) state_.kv.take_counted(all);
+  }
+  if (counted) {
+    held_time_.add(ends[n] - ends[0], held);
+    group.each_growth(n, [&](std::size_t i, std::int64_t blocks) {
+      held_time_.gain(ends[n] - ends[i + later], blocks, blocks * config_.limits.block_size);
+    });
+    group.plan_even(static_cast<std::int64_t>(n));
+  }
+  for (std::size_t i = 0; i < n && !counted; ++i) {
+    const std::size_t first = i;
+    i += group.steps_without_blocks(n - i);
+    group.plan_even(static_cast<std::int64_t>(i - first));
+    if (i < n && group.blocks_needed(state_) > state_.kv.pool().free()) n = i;
+    const std::size_t alike = i < n ? i + later : i;
+    held_time_.add(ends[alike] - ends[first], held);
+    if (i == n) break;
+    group.grow(state_);
+    group.plan_even(1);
+    held = holding();
+    held.slack += lost * static_cast<std::int64_t>(i + later);
+    if (!config_.async) held_time_.add(times[i], held);
+  }
+  held_time_.lose_slack({ends.data(), n + 1}, lost);
+  return n;
+}
+
 std::size_t Replica::go_on(SimTime& now, std::span<const SimTime> times, SimTime limit,
                            FrontEndDelivery& delivery) {
   DecodeGroup& group = state_.decode_group;
@@ -33,26 +74,7 @@ std::size_t Replica::go_on(SimTime& now, std::span<const SimTime> times, SimTime
   std::size_t n = 0;
   ends[0] = now;
   for (SimTime end = now; n < times.size() && end < limit; ++n) ends[n + 1] = end += times[n];
-  // A step holds what is held before the plan of the next one, or after its own plan. Every step
-  // takes `lost` of the slack. The held slack is that of the first step, less what growing gives.
-  const std::int64_t lost = group.size() * state_.kv.groups().count();
-  KvHeld held = holding();
-  held.slack -= config_.async ? 0 : lost;
-  for (std::size_t i = 0; i < n; ++i) {
-    const std::size_t first = i;
-    i += group.steps_without_blocks(n - i);
-    group.plan_even(static_cast<std::int64_t>(i - first));
-    if (i < n && group.blocks_needed(state_) > state_.kv.pool().free()) n = i;
-    const std::size_t alike = i < n && config_.async ? i + 1 : i;
-    held_time_.add(ends[alike] - ends[first], held);
-    if (i == n) break;
-    group.grow(state_);
-    group.plan_even(1);
-    held = holding();
-    held.slack += lost * static_cast<std::int64_t>(i + (config_.async ? 1 : 0));
-    if (!config_.async) held_time_.add(times[i], held);
-  }
-  held_time_.lose_slack({ends.data(), n + 1}, lost);
+  n = take_span_blocks(n, times);
   now = ends[n];
   const std::int64_t sequences = group.size();
   const auto steps = static_cast<std::int64_t>(n);

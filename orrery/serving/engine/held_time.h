@@ -25,6 +25,11 @@ class HeldTime {
     slack_ += of(duration.ps, held.slack);
     stranded_ += of(duration.ps, held.stranded);
   }
+  // `blocks` further blocks with room for `tokens` tokens are held for `duration` of what was added.
+  void gain(SimTime duration, std::int64_t blocks, std::int64_t tokens) {
+    used_ += of(duration.ps, blocks);
+    slack_ += of(duration.ps, tokens);
+  }
   // Takes away what was added too much if consecutive steps, the first of which starts at
   // `ends.front()` and which end at the others, were all added with the slack of the first, and
   // each has `lost` tokens less than the one before.

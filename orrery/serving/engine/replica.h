@@ -239,6 +239,9 @@ class Replica {
   void add_decode_group(Step& step);
   // After the decode group was dissolved: steps under way list its members one by one.
   void list_former_members();
+  // The members of the decode group take the blocks of a span of `n` steps, which take `times` and
+  // whose ends are span_ends_. Returns the number of steps before too few are free for one.
+  std::size_t take_span_blocks(std::size_t n, std::span<const SimTime> times);
   // The tokens of a span of `n` steps, whose ends are span_ends_, go out. Returns when those of the
   // last one are delivered.
   SimTime deliver_span(std::size_t n, std::span<const SimTime> times, FrontEndDelivery& delivery);
