@@ -25,25 +25,32 @@ inline double quantile(std::vector<double> sample, double p) {
   return low + fraction * (*std::min_element(sample.begin() + below + 1, sample.end()) - low);
 }
 
-// Sorts a sample from the least to the largest, as std::sort does: a large one by the digits of its
-// bits, which takes a fifth of the time. REQUIRES no NaN.
+// Sorts a sample from the least to the largest, as std::sort does: a large one by three digits of
+// its bits, from the first one that differs, and what they leave alike by comparisons. REQUIRES no
+// NaN.
 inline void sort_sample(std::vector<double>& sample) {
-  constexpr std::size_t kSmall = 4096, kBits = 11, kDigits = 6, kValues = std::size_t{1} << kBits;
+  constexpr std::size_t kSmall = 4096, kBits = 11, kDigits = 3, kValues = std::size_t{1} << kBits;
   if (sample.size() < kSmall) {
     std::sort(sample.begin(), sample.end());
     return;
   }
   // Bits in the order of the numbers: those of negative ones are inverted.
   constexpr std::uint64_t kSign = std::uint64_t{1} << 63;
-  const auto digit = [](std::uint64_t key, std::size_t i) {
-    return static_cast<std::size_t>(key >> (i * kBits)) & (kValues - 1);
-  };
   std::vector<std::uint64_t> keys(sample.size()), next(sample.size());
-  std::vector<std::array<std::size_t, kValues>> counts(kDigits);
+  std::uint64_t differing = 0;
   for (std::size_t i = 0; i < sample.size(); ++i) {
     const auto bits = std::bit_cast<std::uint64_t>(sample[i]);
     keys[i] = (bits & kSign) != 0 ? ~bits : bits | kSign;
-    for (std::size_t d = 0; d < kDigits; ++d) ++counts[d][digit(keys[i], d)];
+    differing |= keys[i] ^ keys.front();
+  }
+  const auto width = static_cast<std::size_t>(std::bit_width(differing));
+  const std::size_t below = width > kDigits * kBits ? width - kDigits * kBits : 0;
+  const auto digit = [below](std::uint64_t key, std::size_t i) {
+    return static_cast<std::size_t>(key >> (below + i * kBits)) & (kValues - 1);
+  };
+  std::vector<std::array<std::size_t, kValues>> counts(kDigits);
+  for (const std::uint64_t key : keys) {
+    for (std::size_t d = 0; d < kDigits; ++d) ++counts[d][digit(key, d)];
   }
   for (std::size_t d = 0; d < kDigits; ++d) {
     if (counts[d][digit(keys.front(), d)] == keys.size()) continue;  // all are alike
@@ -51,6 +58,12 @@ inline void sort_sample(std::vector<double>& sample) {
     for (std::size_t& n : counts[d]) before += std::exchange(n, before);
     for (const std::uint64_t key : keys) next[counts[d][digit(key, d)]++] = key;
     keys.swap(next);
+  }
+  for (auto from = keys.begin(); from != keys.end();) {
+    const auto to = std::find_if(from, keys.end(),
+                                 [&](std::uint64_t key) { return (key ^ *from) >> below != 0; });
+    if (!std::is_sorted(from, to)) std::sort(from, to);
+    from = to;
   }
   for (std::size_t i = 0; i < sample.size(); ++i)
     sample[i] = std::bit_cast<double>((keys[i] & kSign) != 0 ? keys[i] & ~kSign : ~keys[i]);

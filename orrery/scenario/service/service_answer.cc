@@ -7,6 +7,8 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <span>
+#include <utility>
 
 #include "orrery/base/estimate.h"
 #include "orrery/base/quantile.h"
@@ -29,7 +31,7 @@ struct Times {
   double input = 0, output = 0, cached = 0;
   SimTime first = kNever, last;
   std::vector<std::pair<SimTime, SimTime>> waits;       // queued, scheduled
-  std::map<std::int32_t, std::vector<double>> ttft_of;  // by priority
+  std::map<std::int32_t, std::vector<double>> ttft_of;  // by priority, where there are several
   ClassTimes classes;
 };
 
@@ -37,13 +39,21 @@ bool within(Seconds time, Seconds limit) { return limit == Seconds(0) || time <=
 
 Times times_of(const ServiceQuestion& s, const SimulationResult& r) {
   Times t(s);
-  const auto n = static_cast<std::int64_t>(r.records.size());
-  for (std::int64_t i = s.warmup; i < n - s.cooldown; ++i) {
-    const RequestRecord& q = r.records[static_cast<std::size_t>(i)];
+  const auto all = static_cast<std::int64_t>(r.records.size());
+  const std::int64_t first = std::min(s.warmup, all), last = std::max(first, all - s.cooldown);
+  const std::span<const RequestRecord> counted(r.records.data() + first,
+                                               static_cast<std::size_t>(last - first));
+  const bool several = std::any_of(counted.begin(), counted.end(), [&](const RequestRecord& q) {
+    return q.priority != counted.front().priority;
+  });
+  for (std::vector<double>* sample : {&t.ttft, &t.tpot, &t.e2e, &t.queue})
+    sample->reserve(counted.size());
+  t.waits.reserve(counted.size());
+  for (const RequestRecord& q : counted) {
     ++t.counted;
     if (q.outcome != Outcome::kDone) continue;
     t.ttft.push_back(q.ttft() / kMs);
-    t.ttft_of[q.priority].push_back(q.ttft() / kMs);
+    if (several) t.ttft_of[q.priority].push_back(q.ttft() / kMs);
     t.e2e.push_back(q.e2e() / kMs);
     t.queue.push_back((q.scheduled - q.queued).time() / kMs);
     t.front_end += (q.queued - q.arrival).time() / kMs;
@@ -156,17 +166,18 @@ bool meets_slo(const ServiceQuestion& s, const SimulationResult& r) {
 
 std::vector<Metric> service_metrics(const ServiceQuestion& s, const SimulationConfig& config,
                                     const SimulationResult& r, const UseOfGpus& use,
-                                    std::optional<FleetEnergy>* keep) {
-  const Times t = times_of(s, r);
+                                    std::optional<FleetEnergy>* keep, bool by_kernel) {
+  Times t = times_of(s, r);
   const ReplicaCounts sum = r.total();
   const GpuWork& work = use.work;
   std::vector<Metric> m;
   const auto put = [&](const char* name, const char* unit, double v) {
     m.push_back(exact_metric(name, unit, v));
   };
-  add_distribution(m, "ttft", t.ttft);
+  const auto done = static_cast<double>(t.e2e.size());
+  add_distribution(m, "ttft", std::move(t.ttft));
   add_priorities(m, t);
-  add_distribution(m, "tpot", t.tpot);
+  add_distribution(m, "tpot", std::move(t.tpot));
   if (r.gaps.count() > 0) {
     put("itl", "ms", r.gaps.mean() / kMs);
     put("itl_p50", "ms", r.gaps.quantile(0.5) / kMs);
@@ -174,12 +185,11 @@ std::vector<Metric> service_metrics(const ServiceQuestion& s, const SimulationCo
     put("itl_p99", "ms", r.gaps.quantile(0.99) / kMs);
     put("itl_max", "ms", r.gaps.largest() / kMs);
   }
-  add_distribution(m, "e2e", t.e2e);
+  add_distribution(m, "e2e", std::move(t.e2e));
   t.classes.each([&m](const std::string& name, const std::vector<double>& sample) {
     add_distribution(m, name, sample);
   });
-  add_distribution(m, "queue", t.queue);
-  const auto done = static_cast<double>(t.e2e.size());
+  add_distribution(m, "queue", std::move(t.queue));
   if (done > 0) put("front_end", "ms", t.front_end / done);
   const double span = done > 0 ? (t.last - t.first).seconds() : 0;
   if (span > 0) {
@@ -221,7 +231,7 @@ std::vector<Metric> service_metrics(const ServiceQuestion& s, const SimulationCo
   add_cluster_metrics(config, r, m);
   std::optional<FleetEnergy> energy;
   if (use.power.known() && !r.windows.empty() && r.end > SimTime{}) {
-    energy = use.power.energy(r);
+    energy = use.power.energy(r, by_kernel);
     use.power.add_metrics(r, *energy, m);
   }
   add_cost_metrics(use.price, r, energy ? &*energy : nullptr,
@@ -296,7 +306,7 @@ void answer_service(const SimulatedService& simulated, const RunOptions& options
   std::optional<FleetEnergy> energy;
   std::vector<Job> jobs = {[&] {
     result = simulate(logged, load, clocks({1, options.deviations}).view());
-    metrics = service_metrics(service, config, result, use, &energy);
+    metrics = service_metrics(service, config, result, use, &energy, options.breakdown);
   }};
   if (plain)
     jobs.emplace_back([&] { alone = simulate(plain->config, load, plain->clocks(1).view()); });
@@ -337,8 +347,7 @@ void answer_service(const SimulatedService& simulated, const RunOptions& options
     use.power.note(*energy, point.notes);
     point.energy = energy->total().parts.rows();
     if (options.breakdown)
-      point.energy_by_kernel =
-          rows_by_kind(point.energy, use.power.energy(result, true).total().kinds);
+      point.energy_by_kernel = rows_by_kind(point.energy, energy->total().kinds);
     point.energy_of = "run";
     if (options.steps) point.power = {energy->window, energy->end, energy->series};
   }

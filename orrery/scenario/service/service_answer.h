@@ -19,10 +19,11 @@ namespace orrery {
 // The metrics of one simulation, in the order in which they are shown. Times in ms. `use`:
 // if the work is known, MFU and the use of the memory bandwidth are among them; if the power is
 // known, power and energy are; if the price is known, costs are. `keep` receives the energy, if
-// it is known.
+// it is known, with `by_kernel` by kinds of kernels, too.
 std::vector<Metric> service_metrics(const ServiceQuestion& service, const SimulationConfig& config,
                                     const SimulationResult& result, const UseOfGpus& use = {},
-                                    std::optional<FleetEnergy>* keep = nullptr);
+                                    std::optional<FleetEnergy>* keep = nullptr,
+                                    bool by_kernel = false);
 
 // Whether `percentile` of the counted requests meet every limit, and none was turned away.
 bool meets_slo(const ServiceQuestion& service, const SimulationResult& result);

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "orrery/serving/requests/sim_time.h"
+#include "orrery/serving/engine/replica.h"
 
 namespace orrery {
 
@@ -23,21 +23,25 @@ class GapHistogram {
     if (gap > largest_) largest_ = gap;
   }
 
-  // `each` gaps up to each of `times`, from the one before; `before` is before the first.
-  void add(std::span<const SimTime> times, SimTime before, std::int64_t each) {
-    sum_ += static_cast<Sum>((times.back() - before).ps) * each;
-    count_ += static_cast<std::int64_t>(times.size()) * each;
+  // `each` times each of `gaps`.
+  void add(const TokenGaps& gaps, std::int64_t each) {
+    if (gaps.each.empty()) return;
+    sum_ += static_cast<Sum>(gaps.sum.ps) * each;
+    const auto steps = static_cast<std::int64_t>(gaps.each.size());
+    count_ += steps * each;
+    if (gaps.most > largest_) largest_ = gaps.most;
     // Gaps that follow each other mostly fall into one bucket.
-    std::size_t i = 0;
+    std::size_t i = bucket(gaps.most.ps);
+    if (i >= counts_.size()) counts_.resize(i + 1);
+    if (bucket(gaps.least.ps) == i) {
+      counts_[i] += steps * each;
+      return;
+    }
     std::int64_t least = 0, beyond = 0, in_bucket = 0;
-    for (const SimTime t : times) {
-      const SimTime gap = t - before;
-      before = t;
-      if (gap > largest_) largest_ = gap;
+    for (const SimTime gap : gaps.each) {
       if (gap.ps < least || gap.ps >= beyond) {
         if (in_bucket > 0) counts_[i] += std::exchange(in_bucket, 0) * each;
         i = bucket(gap.ps);
-        if (i >= counts_.size()) counts_.resize(i + 1);
         const auto scale = static_cast<int>(i >> kBits);
         least = static_cast<std::int64_t>((i & kMantissa) + kMantissa + 1) << scale;
         beyond = least + (std::int64_t{1} << scale);

@@ -45,9 +45,10 @@ struct alignas(64) Tally : ReplicaObserver {
   void tokens(const Replica&, std::int64_t sequences, SimTime now, SimTime before) override {
     gaps.add(now - before, sequences);
   }
-  void tokens_of(const Replica&, std::int64_t sequences, std::span<const SimTime> times,
-                 SimTime before) override {
-    gaps.add(times, before, sequences);
+  void tokens_of(const Replica&, std::int64_t sequences, SimTime now, SimTime before,
+                 const TokenGaps& between) override {
+    gaps.add(now - before, sequences);
+    gaps.add(between, sequences);
   }
   void finished(std::uint32_t request, SimTime now) override {
     records[request].finished = now;

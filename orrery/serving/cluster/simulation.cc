@@ -362,9 +362,10 @@ class Simulation : public ReplicaObserver {
   void tokens(const Replica&, std::int64_t sequences, SimTime now, SimTime before) override {
     result_.gaps.add(now - before, sequences);
   }
-  void tokens_of(const Replica&, std::int64_t sequences, std::span<const SimTime> times,
-                 SimTime before) override {
-    result_.gaps.add(times, before, sequences);
+  void tokens_of(const Replica&, std::int64_t sequences, SimTime now, SimTime before,
+                 const TokenGaps& between) override {
+    result_.gaps.add(now - before, sequences);
+    result_.gaps.add(between, sequences);
   }
   void finished(std::uint32_t request, SimTime now) override {
     RequestRecord& record = result_.records[request];

@@ -1,6 +1,7 @@
 // Spans of decode steps: what every step of them changes, without asking the scheduler.
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "orrery/serving/engine/engine.h"
 
@@ -25,6 +26,47 @@ Replica::DecodeSpan Replica::span() const {
   return {group.even_steps(), group.size(), group.past() - (config_.async ? group.size() : 0)};
 }
 
+std::size_t Replica::take_span_blocks(std::size_t n, std::span<const SimTime> times) {
+  DecodeGroup& group = state_.decode_group;
+  const std::array<SimTime, kMostSpan + 1>& ends = span_ends_;
+  // A step holds what is held before the plan of the next one, or after its own plan. Every step
+  // takes `lost` of the slack. The held slack is that of the first step, less what growing gives.
+  const std::int64_t lost = group.size() * state_.kv.groups().count();
+  const std::size_t later = config_.async ? 1 : 0;
+  KvHeld held = holding();
+  held.slack -= config_.async ? 0 : lost;
+  bool counted = group.counts(state_);
+  if (counted) {
+    std::int64_t all = 0;
+    group.each_growth(n, [&](std::size_t, std::int64_t blocks) { all += blocks; });
+    counted = all <= state_.kv.pool().free();
+    if (counted) state_.kv.take_counted(all);
+  }
+  if (counted) {
+    held_time_.add(ends[n] - ends[0], held);
+    group.each_growth(n, [&](std::size_t i, std::int64_t blocks) {
+      held_time_.gain(ends[n] - ends[i + later], blocks, blocks * config_.limits.block_size);
+    });
+    group.plan_even(static_cast<std::int64_t>(n));
+  }
+  for (std::size_t i = 0; i < n && !counted; ++i) {
+    const std::size_t first = i;
+    i += group.steps_without_blocks(n - i);
+    group.plan_even(static_cast<std::int64_t>(i - first));
+    if (i < n && group.blocks_needed(state_) > state_.kv.pool().free()) n = i;
+    const std::size_t alike = i < n ? i + later : i;
+    held_time_.add(ends[alike] - ends[first], held);
+    if (i == n) break;
+    group.grow(state_);
+    group.plan_even(1);
+    held = holding();
+    held.slack += lost * static_cast<std::int64_t>(i + later);
+    if (!config_.async) held_time_.add(times[i], held);
+  }
+  held_time_.lose_slack({ends.data(), n + 1}, lost);
+  return n;
+}
+
 std::size_t Replica::go_on(SimTime& now, std::span<const SimTime> times, SimTime limit,
                            FrontEndDelivery& delivery) {
   DecodeGroup& group = state_.decode_group;
@@ -32,39 +74,45 @@ std::size_t Replica::go_on(SimTime& now, std::span<const SimTime> times, SimTime
   std::size_t n = 0;
   ends[0] = now;
   for (SimTime end = now; n < times.size() && end < limit; ++n) ends[n + 1] = end += times[n];
-  // A step holds what is held before the plan of the next one, or after its own plan. Every step
-  // takes `lost` of the slack. The held slack is that of the first step, less what growing gives.
-  const std::int64_t lost = group.size() * state_.kv.groups().count();
-  KvHeld held = holding();
-  held.slack -= config_.async ? 0 : lost;
-  for (std::size_t i = 0; i < n; ++i) {
-    const std::size_t first = i;
-    i += group.steps_without_blocks(n - i);
-    group.plan_even(static_cast<std::int64_t>(i - first));
-    if (i < n && group.blocks_needed(state_) > state_.kv.pool().free()) n = i;
-    const std::size_t alike = i < n && config_.async ? i + 1 : i;
-    held_time_.add(ends[alike] - ends[first], held);
-    if (i == n) break;
-    group.grow(state_);
-    group.plan_even(1);
-    held = holding();
-    held.slack += lost * static_cast<std::int64_t>(i + (config_.async ? 1 : 0));
-    if (!config_.async) held_time_.add(times[i], held);
-  }
-  held_time_.lose_slack({ends.data(), n + 1}, lost);
+  n = take_span_blocks(n, times);
   now = ends[n];
   const std::int64_t sequences = group.size();
-  const std::span<SimTime> delivered(span_delivered_.data(), n);
-  delivery.deliver({ends.data(), n}, sequences, delivered.data());
-  observer_.tokens_of(*this, sequences, delivered, group.last_end());
   const auto steps = static_cast<std::int64_t>(n);
-  group.end(delivered[n - 1], steps);
+  group.end(deliver_span(n, times, delivery), steps);
   counts_.steps += steps;
   counts_.decode_steps += steps;
   counts_.sequence_steps += sequences * steps;
   counts_.output_tokens += sequences * steps;
   for (std::size_t i = 0; i < count_; ++i) under_way(i).shape.decode_past += sequences * steps;
   return n;
+}
+
+SimTime Replica::deliver_span(std::size_t n, std::span<const SimTime> times,
+                              FrontEndDelivery& delivery) {
+  const std::int64_t sequences = state_.decode_group.size();
+  const SimTime before = state_.decode_group.last_end();
+  // The steps end as far apart as each of those after the first takes.
+  TokenGaps gaps{times.first(n - 1), span_ends_[n - 1] - span_ends_[0], kNever, {}};
+  for (const SimTime t : gaps.each) {
+    gaps.least = std::min(gaps.least, t);
+    gaps.most = std::max(gaps.most, t);
+  }
+  if (delivery.waits(span_ends_[0], sequences, gaps.least)) {
+    const SimTime last = delivery.deliver(span_ends_[n - 1], sequences, 0);
+    observer_.tokens_of(*this, sequences, last - gaps.sum, before, gaps);
+    return last;
+  }
+  delivery.deliver({span_ends_.data(), n}, sequences, span_gaps_.data());
+  const SimTime first = span_gaps_[0], last = span_gaps_[n - 1];
+  std::adjacent_difference(span_gaps_.begin(), span_gaps_.begin() + static_cast<std::ptrdiff_t>(n),
+                           span_gaps_.begin());
+  gaps = {{span_gaps_.data() + 1, n - 1}, last - first, kNever, {}};
+  for (const SimTime t : gaps.each) {
+    gaps.least = std::min(gaps.least, t);
+    gaps.most = std::max(gaps.most, t);
+  }
+  observer_.tokens_of(*this, sequences, first, before, gaps);
+  return last;
 }
 
 void Engine::go_on(SimTime limit) {
@@ -82,7 +130,7 @@ void Engine::go_on(SimTime limit) {
     const SimTime from = waves_.front().end;
     SimTime end = from;
     const std::size_t n = rank.go_on(end, asked, limit, deliveries_.front());
-    if (windows_) windows_->add_decodes(sequences, past, from, asked.first(n));
+    if (windows_) windows_->add_decodes(sequences, past, rank.span_ends(n));
     pace_ = asked[n - 1];
     entered_ = end - pace_;
     last_end_ = waves_.front().end = end;

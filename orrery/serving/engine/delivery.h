@@ -27,6 +27,13 @@ class FrontEndDelivery {
     free_ = std::max(free_, made) + each_ * sequences + past_ * before;
     return free_;
   }
+  // Whether the front end waits for consecutive steps, each of `sequences` sequences, whose first
+  // ends at `made` and which end at least `apart` after each other: then the tokens of each are
+  // delivered lag() after its end.
+  bool waits(SimTime made, std::int64_t sequences, SimTime apart) const {
+    return free_ <= made && lag(sequences) <= apart;
+  }
+  SimTime lag(std::int64_t sequences) const { return each_ * sequences; }
   // The same for consecutive steps, each of `sequences` sequences, which end at `made`.
   void deliver(std::span<const SimTime> made, std::int64_t sequences, SimTime* delivered) {
     const SimTime takes = each_ * sequences;

@@ -25,6 +25,11 @@ class HeldTime {
     slack_ += of(duration.ps, held.slack);
     stranded_ += of(duration.ps, held.stranded);
   }
+  // `blocks` further blocks with room for `tokens` tokens are held for `duration` of what was added.
+  void gain(SimTime duration, std::int64_t blocks, std::int64_t tokens) {
+    used_ += of(duration.ps, blocks);
+    slack_ += of(duration.ps, tokens);
+  }
   // Takes away what was added too much if consecutive steps, the first of which starts at
   // `ends.front()` and which end at the others, were all added with the slack of the first, and
   // each has `lost` tokens less than the one before.
@@ -33,9 +38,10 @@ class HeldTime {
     const SimTime end = ends.back();
     Integral after = 0;  // sum of the times from each start to the end
     if ((end - ends.front()).ps < INT64_MAX / static_cast<std::int64_t>(ends.size())) {
-      std::int64_t sum = 0;
-      for (const SimTime start : starts) sum += (end - start).ps;
-      after = sum;
+      // The sum fits, so that its parts may wrap around.
+      std::uint64_t sum = 0;
+      for (const SimTime start : starts) sum += static_cast<std::uint64_t>(start.ps);
+      after = static_cast<std::int64_t>(static_cast<std::uint64_t>(end.ps) * starts.size() - sum);
     } else {
       for (const SimTime start : starts) after += (end - start).ps;
     }

@@ -38,6 +38,7 @@ Replica::Replica(const ReplicaConfig& config, std::unique_ptr<Scheduler> schedul
       state_(config.limits, config.kv_blocks, config.prefix_caching, load, config.kv),
       slots_(config.limits.max_loras),
       disk_(config.disk_block_read, config.disk_block_write) {
+  state_.kv.count_blocks();
   if (config_.speculation.on()) acceptance_.emplace(config_.speculation);
   steps_.resize(depth());
   const bool alike = config_.frontend_per_past_token <= SimTime{};  // tokens, for the front end

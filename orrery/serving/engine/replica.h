@@ -69,6 +69,12 @@ struct ReplicaConfig {
 
 class Replica;
 
+// Times between the tokens of consecutive steps.
+struct TokenGaps {
+  std::span<const SimTime> each;
+  SimTime sum, least, most;  // of `each`; without meaning if it is empty
+};
+
 // Receives what a replica does, in order of time. Requests are indices in the load.
 class ReplicaObserver {
  public:
@@ -85,10 +91,12 @@ class ReplicaObserver {
   // The same for one token of each of `sequences` members of the decode group, none of which is a
   // first token. DecodeGroup::list_ending names their requests.
   virtual void tokens(const Replica& from, std::int64_t sequences, SimTime now, SimTime before) = 0;
-  // The same for consecutive steps, whose tokens are delivered at `times`.
-  virtual void tokens_of(const Replica& from, std::int64_t sequences,
-                         std::span<const SimTime> times, SimTime before) {
-    for (const SimTime t : times) tokens(from, sequences, t, before), before = t;
+  // The same for consecutive steps: the tokens of the first are delivered at `now`, and those of
+  // the next ones `gaps` after each other.
+  virtual void tokens_of(const Replica& from, std::int64_t sequences, SimTime now, SimTime before,
+                         const TokenGaps& gaps) {
+    tokens(from, sequences, now, before);
+    for (const SimTime gap : gaps.each) tokens(from, sequences, now + gap, now), now += gap;
   }
   // The request's last token is delivered at `now`.
   virtual void finished(std::uint32_t request, SimTime now) = 0;
@@ -163,6 +171,8 @@ class Replica {
   static constexpr std::size_t kMostSpan = 64;
   std::size_t go_on(SimTime& now, std::span<const SimTime> times, SimTime limit,
                     FrontEndDelivery& delivery);
+  // The times at which the `n` steps of the last go_on() started, and the end of the last one.
+  std::span<const SimTime> span_ends(std::size_t n) const { return {span_ends_.data(), n + 1}; }
 
   // Disaggregated prefill. The request will decode here, and waits for blocks.
   void expect(std::uint32_t request, SimTime first_token);
@@ -229,6 +239,12 @@ class Replica {
   void add_decode_group(Step& step);
   // After the decode group was dissolved: steps under way list its members one by one.
   void list_former_members();
+  // The members of the decode group take the blocks of a span of `n` steps, which take `times` and
+  // whose ends are span_ends_. Returns the number of steps before too few are free for one.
+  std::size_t take_span_blocks(std::size_t n, std::span<const SimTime> times);
+  // The tokens of a span of `n` steps, whose ends are span_ends_, go out. Returns when those of the
+  // last one are delivered.
+  SimTime deliver_span(std::size_t n, std::span<const SimTime> times, FrontEndDelivery& delivery);
   void sort_as_they_run(Step& step) const;
   // The last token of a sequence was made at `now`.
   void finish(Slot slot, SimTime now, SimTime delivered);
@@ -256,9 +272,9 @@ class Replica {
   std::deque<Slot> resumed_;   // KV cache here, waiting for max_num_seqs
   ReplicaCounts counts_;       // without what held_time_ has
   HeldTime held_time_;
-  // The times at which the steps of a span end, and at which their tokens are delivered.
+  // The times at which the steps of a span end, and the times between deliveries of their tokens.
   std::array<SimTime, kMostSpan + 1> span_ends_;
-  std::array<SimTime, kMostSpan> span_delivered_;
+  std::array<SimTime, kMostSpan> span_gaps_;
 };
 
 }  // namespace orrery

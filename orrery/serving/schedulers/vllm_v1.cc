@@ -65,8 +65,7 @@ class VllmV1 : public Scheduler {
       enough = n == wanted || group.all_before(s);
       if (n == 0) break;
       const std::int64_t needed = engine.kv.blocks_for(s.computed + n);
-      blocks += std::max<std::int64_t>(0, needed - static_cast<std::int64_t>(s.blocks.size()) -
-                                              static_cast<std::int64_t>(s.state.size()));
+      blocks += std::max<std::int64_t>(0, needed - engine.kv.blocks_of(s));
       plan.work.push_back({slot, static_cast<std::int32_t>(n)});
       budget -= n;
     }

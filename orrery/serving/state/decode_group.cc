@@ -16,6 +16,23 @@ std::int64_t last_step(const Sequence& s) { return s.joined + s.target - s.token
 
 }  // namespace
 
+std::int64_t DecodeGroup::steps_of(const Sequence& s) const {
+  return std::min(planned_, last_step(s) + 1) - s.joined;
+}
+
+bool DecodeGroup::counts(const EngineState& engine) const {
+  return engine.kv.counting() && roomy_ == 0;
+}
+
+void DecodeGroup::catch_up(EngineState& engine) {
+  for (const auto& phase : phases_) {
+    for (Slot slot : phase) {
+      Sequence& s = engine.at(slot);
+      engine.kv.catch_up(s, s.computed + steps_of(s));
+    }
+  }
+}
+
 std::size_t DecodeGroup::phase(std::int64_t step) const {
   return static_cast<std::size_t>(step) % phases_.size();
 }
@@ -24,6 +41,7 @@ bool DecodeGroup::take_in(EngineState& engine) {
   if (!allowed_ || planned_ < wait_until_) return false;
   if (!formed_) {
     phases_.resize(static_cast<std::size_t>(engine.limits().block_size));
+    takers_.resize(phases_.size());
     due_ = phase(planned_);
     others_ = engine.queues.running;
     formed_ = true;
@@ -46,7 +64,10 @@ void DecodeGroup::join(Slot slot, Sequence& s) {
   newly_.push_back(slot);
   // Step n computes token computed + 1 + n - joined. The sequence needs a block once that exceeds
   // its room, and from then on in every block_size-th step.
-  phases_[phase(planned_ + s.room - s.computed)].push_back(slot);
+  const std::size_t takes = phase(planned_ + s.room - s.computed);
+  phases_[takes].push_back(slot);
+  ++takers_[takes];
+  roomy_ += s.room - s.computed >= static_cast<std::int64_t>(phases_.size());
   lasts_.push_back({last_step(s), s.ticket, slot});
   std::push_heap(lasts_.begin(), lasts_.end());
   latest_ = std::max(latest_, s.ticket);
@@ -77,10 +98,12 @@ std::int64_t DecodeGroup::computed(const Sequence& s) const {
 }
 
 void DecodeGroup::grow(EngineState& engine) {
+  if (counts(engine)) return engine.kv.take_counted(takers_[due_]);
   for (Slot slot : phases_[due_]) {
     Sequence& s = engine.at(slot);
     if (planned_ > last_step(s)) continue;  // its last token is being made
     const std::int64_t tokens = s.computed + 1 + planned_ - s.joined;
+    if (engine.kv.counting()) engine.kv.catch_up(s, tokens - 1);
     if (tokens > s.room) engine.kv.reserve(s, tokens);
   }
 }
@@ -92,11 +115,14 @@ DecodeGroup::Step DecodeGroup::plan(const EngineState& engine, std::vector<Slot>
   past_ += size_;
   while (!lasts_.empty() && lasts_.front().step == planned_) {
     last.push_back(lasts_.front().slot);
+    const Sequence& s = engine.at(last.back());
+    --takers_[phase(s.joined + s.room - s.computed)];
     std::pop_heap(lasts_.begin(), lasts_.end());
     lasts_.pop_back();
     --size_;
-    past_ -= engine.at(last.back()).cached_at_end();
+    past_ -= s.cached_at_end();
   }
+  if (size_ == 0) roomy_ = 0;
   ++planned_;
   if (++due_ >= phases_.size()) due_ = 0;
   return step;
@@ -115,10 +141,11 @@ void DecodeGroup::list_ending(const EngineState& engine,
 // Brings the sequence up to date with all steps since it joined.
 void DecodeGroup::settle(EngineState& engine, Sequence& s) {
   const std::int64_t end = last_step(s) + 1;
-  const auto steps = static_cast<std::int32_t>(std::min(planned_, end) - s.joined);
+  const auto steps = static_cast<std::int32_t>(steps_of(s));
   const auto out = static_cast<std::int32_t>(std::min(ended_, end) - s.joined);
   s.tokens += steps;
   engine.kv.compute(s, steps);
+  if (engine.kv.counting()) engine.kv.catch_up(s, s.computed);
   uncounted_ -= steps;
   if (out > 0) {
     s.made += out;
@@ -146,6 +173,8 @@ void DecodeGroup::dissolve(EngineState& engine) {
     }
     phase.clear();
   }
+  std::fill(takers_.begin(), takers_.end(), 0);
+  roomy_ = 0;
   lasts_.clear();
   others_.clear();
   size_ = past_ = 0;

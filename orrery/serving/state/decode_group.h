@@ -15,6 +15,7 @@
 // which is also the order in which they end.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -64,6 +65,20 @@ class DecodeGroup {
   std::int64_t past() const { return past_; }
   // Takes the blocks of blocks_needed(). REQUIRES that they are free.
   void grow(EngineState& engine);
+  // Whether KV memory counts blocks, and each member takes one in every block_size-th step.
+  bool counts(const EngineState& engine) const;
+  // Calls `of(i, n)` for each of the next `steps` planned steps i, from 0 on, in which members take
+  // n > 0 blocks. REQUIRES counts(), and no member's last token in these steps.
+  template <class Of>
+  void each_growth(std::size_t steps, const Of& of) const {
+    for (std::size_t first = 0; first < std::min(steps, takers_.size()); ++first) {
+      const std::size_t phase = due_ + first;
+      const std::int64_t n = takers_[phase < takers_.size() ? phase : phase - takers_.size()];
+      for (std::size_t i = first; n > 0 && i < steps; i += takers_.size()) of(i, n);
+    }
+  }
+  // Members learn of the blocks that KV memory has counted for them.
+  void catch_up(EngineState& engine);
   // Ends the group: all members become ordinary sequences.
   void dissolve(EngineState& engine);
 
@@ -124,6 +139,8 @@ class DecodeGroup {
   void join(Slot slot, Sequence& s);
   void settle(EngineState& engine, Sequence& s);
   std::size_t phase(std::int64_t step) const;
+  // Number of steps that are planned with the member.
+  std::int64_t steps_of(const Sequence& s) const;
 
   bool allowed_ = false, formed_ = false;
   std::int64_t planned_ = 1, ended_ = 1;  // the next to be
@@ -133,9 +150,13 @@ class DecodeGroup {
   std::int64_t size_ = 0, past_ = 0, uncounted_ = 0;
   std::int64_t latest_ = -1;               // ticket
   std::vector<std::vector<Slot>> phases_;  // by the step, modulo block size, that needs a block
-  std::size_t due_ = 0;                    // the phase of the step that is planned next
-  std::vector<Last> lasts_;                // a heap
-  std::vector<Slot> others_, newly_;       // newly_: joined before the step that is planned next
+  // By phase: members that get a token in a later step. roomy_: those that had room for a block
+  // or more when they joined.
+  std::vector<std::int64_t> takers_;
+  std::int64_t roomy_ = 0;
+  std::size_t due_ = 0;               // the phase of the step that is planned next
+  std::vector<Last> lasts_;           // a heap
+  std::vector<Slot> others_, newly_;  // newly_: joined before the step that is planned next
   std::vector<Former> former_;
 };
 

@@ -10,6 +10,7 @@ EngineState::EngineState(const SchedulerLimits& limits, std::int64_t kv_blocks, 
       load_(load) {}
 
 Slot EngineState::enter(std::uint32_t request, std::int32_t output) {
+  if (load_.requests[request].ids > 0) number_blocks();
   const Slot slot = queues.make(request, load_.requests[request], output);
   queues.enqueue(slot);
   return slot;
@@ -17,6 +18,7 @@ Slot EngineState::enter(std::uint32_t request, std::int32_t output) {
 
 Slot EngineState::adopt(std::uint32_t request) {
   const Request& r = load_.requests[request];
+  if (r.ids > 0) number_blocks();
   const Slot slot = queues.make(request, r, r.output);
   Sequence& s = at(slot);
   ++s.tokens;
@@ -38,7 +40,14 @@ bool EngineState::take_prompt_blocks(Slot slot) {
   return true;
 }
 
+void EngineState::number_blocks() {
+  if (!kv.counting()) return;
+  decode_group.catch_up(*this);
+  kv.number_blocks(queues.all());
+}
+
 void EngineState::leave(Slot slot, bool may_return) {
+  if (may_return && kv.pool().caching()) number_blocks();
   kv.release(at(slot), may_return);
   queues.remove(slot);
 }
@@ -61,6 +70,7 @@ void EngineState::run(Slot slot) {
 }
 
 void EngineState::evict(Slot slot) {
+  if (kv.pool().caching()) number_blocks();
   Sequence& s = at(slot);
   kv.release(s, true);
   s.computed = s.published = s.drafts = 0;

@@ -47,6 +47,9 @@ class EngineState {
   // that it may come again.
   void leave(Slot slot, bool may_return);
 
+  // Gives numbers to all blocks (KvMemory::number_blocks).
+  void number_blocks();
+
   // ---- what schedulers do ----
 
   // Admits the head of `waiting`: it runs, takes what KvMemory::cached_prefix found last, its

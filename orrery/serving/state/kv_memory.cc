@@ -40,6 +40,16 @@ KvMemory::KvMemory(const SchedulerLimits& limits, std::int64_t blocks, bool pref
   plain_ = groups_.count() == 1 && !window_pool_ && !tiers_.on() && state_blocks_ == 0;
 }
 
+void KvMemory::number_blocks(std::span<Sequence> sequences) {
+  if (!std::exchange(counting_, false)) return;
+  for (Sequence& s : sequences) pool_.number(std::exchange(s.counted, 0), s.blocks);
+}
+
+void KvMemory::catch_up(Sequence& s, std::int64_t tokens) const {
+  s.counted = std::max(s.counted, static_cast<std::int32_t>(KvGroups::rows(tokens, block_size_)));
+  measure(s);
+}
+
 // The identity of a block of a request's tokens. Blocks within the identified part of a prompt are
 // known by its ids, which are chained; all others by the request.
 std::uint64_t KvMemory::block_hash(std::uint32_t request, std::int32_t block) const {
@@ -65,7 +75,7 @@ std::int64_t KvMemory::needed_until(std::int64_t end, std::int64_t tokens) const
 }
 
 std::int32_t KvMemory::cached_prompt(std::uint32_t request) const {
-  if (!pool_.caching()) return 0;
+  if (!pool_.caching() || counting_) return 0;
   const std::int32_t most = (load_.requests[request].input - 1) / block_size_;
   return find_rows(request, most, looked_at_) * block_size_;
 }
@@ -114,7 +124,7 @@ std::int32_t KvMemory::cached_prefix(const Sequence& s) {
   prefix_.clear();
   elsewhere_.clear();
   prefix_idle_ = window_prefix_idle_ = 0;
-  if (!pool_.caching()) return 0;
+  if (!pool_.caching() || counting_) return 0;
   const std::int32_t most = (s.tokens - 1) / block_size_;
   const std::int32_t rows = find_rows(s.request, most, prefix_);
   for (std::size_t i = 0; i < prefix_.size(); ++i) {
@@ -209,10 +219,16 @@ BlockId KvMemory::take_block() {
 bool KvMemory::reserve(Sequence& s, std::int64_t tokens) {
   if (plain_) {
     const std::int64_t more =
-        KvGroups::rows(tokens, block_size_) - static_cast<std::int64_t>(s.blocks.size());
+        std::max<std::int64_t>(0, KvGroups::rows(tokens, block_size_) -
+                                      static_cast<std::int64_t>(s.blocks.size()) - s.counted);
     if (more > pool_.free()) return false;
-    pool_.take(more, s.blocks);
-    held_blocks_ += std::max<std::int64_t>(more, 0);
+    if (counting_) {
+      pool_.count(more);
+      s.counted += static_cast<std::int32_t>(more);
+    } else {
+      pool_.take(more, s.blocks);
+    }
+    held_blocks_ += more;
     measure(s);
     return true;
   }
@@ -264,7 +280,7 @@ bool KvMemory::grow_blocks(Sequence& s, std::int32_t tokens) {
 }
 
 void KvMemory::measure(Sequence& s) const {
-  const auto blocks = static_cast<std::int32_t>(s.blocks.size());
+  const auto blocks = static_cast<std::int32_t>(s.blocks.size()) + s.counted;
   s.room = plain_         ? blocks * block_size_
            : window_pool_ ? s.window_rows * block_size_
                           : blocks / groups_.count() * block_size_;
@@ -297,7 +313,10 @@ void KvMemory::release(Sequence& s, bool may_return) {
       publish_row(s, row);
   }
   const auto groups = static_cast<std::size_t>(groups_.count());
-  if (groups == 1) {
+  const std::int64_t blocks = static_cast<std::int64_t>(s.blocks.size()) + s.counted;
+  if (counting_) {
+    pool_.count(-std::exchange(s.counted, 0));
+  } else if (groups == 1) {
     pool_of(0).release(s.blocks);
   } else {
     for (std::size_t g = 0; g < groups; ++g) {
@@ -307,7 +326,6 @@ void KvMemory::release(Sequence& s, bool may_return) {
       }
     }
   }
-  const auto blocks = static_cast<std::int64_t>(s.blocks.size());
   held_blocks_ -= blocks;
   held_tokens_ -= s.computed;
   if (s.extent >= 0) {

@@ -10,6 +10,10 @@
 // that requests that run to their end cost no look-ups. Where blocks without users are more than
 // numbers (tiers, windows), they come into it at once.
 //
+// As long as nothing is cached, free blocks are all alike. Blocks then are counted and have no
+// numbers (count_blocks()), until a request comes whose tokens others may have, or one loses its
+// blocks and may look for them (number_blocks()).
+//
 // Taking a cached prefix takes two calls: cached_prefix() finds it, and take_prefix() takes what
 // the last call of cached_prefix() found. Between them, prefix_blocks(), free_after_prefix(),
 // window_free() and needed_at_once() answer for that prefix.
@@ -19,6 +23,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -60,6 +65,18 @@ class KvMemory {
   KvMemory(const SchedulerLimits& limits, std::int64_t blocks, bool prefix_caching,
            const RequestLoad& load, const KvOptions& options);
 
+  // Counts blocks from now on, where a row is one block, no window gives it back and nothing else
+  // takes blocks. REQUIRES that none was taken.
+  void count_blocks() { counting_ = plain_ && !windowed() && !extents_ && adapter_blocks_ == 0; }
+  bool counting() const { return counting_; }
+  // Gives numbers to the blocks of all sequences, and to those that they take from now on.
+  void number_blocks(std::span<Sequence> sequences);
+  // Counts `n` further blocks of sequences as taken. REQUIRES counting(), and that they are free. The
+  // sequences learn of them by catch_up().
+  void take_counted(std::int64_t n) { pool_.count(n), held_blocks_ += n; }
+  // The sequence holds the blocks of its first `tokens` tokens, which take_counted() has taken.
+  void catch_up(Sequence& s, std::int64_t tokens) const;
+
   const BlockPool& pool() const { return pool_; }
   // The pool of the group with a sliding window; null if it shares pool().
   const BlockPool* window_pool() const { return window_pool_ ? &*window_pool_ : nullptr; }
@@ -76,7 +93,7 @@ class KvMemory {
   }
   // Blocks of pool() that the sequence holds, blocks given back included.
   std::int64_t blocks_of(const Sequence& s) const {
-    return in_pool(s.blocks.size()) + static_cast<std::int64_t>(s.state.size());
+    return in_pool(s.blocks.size()) + s.counted + static_cast<std::int64_t>(s.state.size());
   }
   // Blocks of window_pool() that growing the sequence to `tokens` takes. REQUIRES window_pool().
   std::int64_t window_needed(const Sequence& s, std::int64_t tokens) const {
@@ -221,7 +238,8 @@ class KvMemory {
   KvOptions::Reserve reserve_;
   std::optional<Extents> extents_;
   std::int64_t adapter_blocks_, state_blocks_;
-  bool plain_ = false;  // a row is one block of pool_, which takes nothing else of a sequence
+  bool plain_ = false;     // a row is one block of pool_, which takes nothing else of a sequence
+  bool counting_ = false;  // blocks have no numbers
   std::vector<Adapter> adapters_;  // in the pool; a handful
   std::int64_t adapter_loads_ = 0;
   std::int64_t held_blocks_ = 0, held_tokens_ = 0;  // sums over sequences, given back included

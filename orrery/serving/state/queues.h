@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <vector>
 
 #include "orrery/serving/requests/request.h"
@@ -20,6 +21,8 @@ class Queues {
 
   Sequence& at(Slot slot) { return sequences_[slot]; }
   const Sequence& at(Slot slot) const { return sequences_[slot]; }
+  // Those that are gone included, which hold nothing.
+  std::span<Sequence> all() { return sequences_; }
 
   // A sequence for `request` (index `number` of the load) with `output` tokens. It is in no list.
   Slot make(std::uint32_t number, const Request& request, std::int32_t output);

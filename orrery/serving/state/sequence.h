@@ -30,6 +30,7 @@ struct Sequence {
   // KV memory (KvMemory changes these).
   std::vector<BlockId> blocks;  // row by row, one block of each group; kNoBlock: given back
   std::vector<BlockId> state;   // of recurrent layers
+  std::int32_t counted = 0;     // blocks that it holds without their numbers (KvMemory)
   std::int32_t published = 0;   // leading rows that the prefix cache can find
   std::int32_t next_full = 0;   // number of tokens with which the next row to publish is full
   std::int32_t room = 0;        // tokens that its blocks hold

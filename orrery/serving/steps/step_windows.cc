@@ -26,18 +26,24 @@ void StepWindows::widen() {
   }
   windows_.resize((windows_.size() + 1) / 2);
   width_ = width_ * 2;
+  known_ = {};
+  known_at_ = 0;
 }
 
 void StepWindows::cover(SimTime end) {
+  if (end <= covered_) return;
   constexpr auto kMost = static_cast<std::int64_t>(kMostWindows);
   while ((end.ps - 1) / width_.ps >= kMost) widen();
   const auto needed = static_cast<std::size_t>((end.ps - 1) / width_.ps + 1);
   if (needed > windows_.size()) windows_.resize(needed);
+  // The end of the last window may be beyond the range of times.
+  if (__builtin_mul_overflow(width_.ps, static_cast<std::int64_t>(windows_.size()), &covered_.ps))
+    covered_ = end;
 }
 
 void StepWindows::spread(SimTime from, SimTime to, std::int64_t by,
                          std::int64_t StepWindow::* sum) {
-  auto i = static_cast<std::size_t>(from.ps / width_.ps);
+  std::size_t i = at(from);
   for (std::int64_t at = from.ps; at < to.ps; ++i) {
     const std::int64_t next = std::min(to.ps, (static_cast<std::int64_t>(i) + 1) * width_.ps);
     windows_[i].*sum += (next - at) * by;
@@ -47,33 +53,29 @@ void StepWindows::spread(SimTime from, SimTime to, std::int64_t by,
 
 void StepWindows::add(const StepCounts& step, SimTime start, SimTime duration) {
   cover(std::max(start + duration, start + SimTime{1}));
-  StepWindow& window = windows_[static_cast<std::size_t>(start.ps / width_.ps)];
+  StepWindow& window = windows_[at(start)];
   window.started += duration.ps;
   (step.prompts > 0 ? window.prefilling : window.decoding) += step;
   spread(start, start + duration, 1, &StepWindow::busy);
 }
 
-void StepWindows::add_decodes(std::int64_t sequences, std::int64_t past, SimTime start,
-                              std::span<const SimTime> durations) {
-  SimTime end = start;
-  for (const SimTime d : durations) end += d;
-  const SimTime last = end - durations.back();  // start of the last step
+void StepWindows::add_decodes(std::int64_t sequences, std::int64_t past,
+                              std::span<const SimTime> times) {
+  const std::size_t steps = times.size() - 1;
+  const SimTime last = times[steps - 1], end = times[steps];
   cover(std::max(end, last + SimTime{1}));
-  spread(start, end, 1, &StepWindow::busy);
-  for (std::size_t i = 0; i < durations.size();) {
+  spread(times.front(), end, 1, &StepWindow::busy);
+  for (std::size_t i = 0; i < steps;) {
     // The steps that start in one window.
-    const std::int64_t window = start.ps / width_.ps, next = (window + 1) * width_.ps;
-    const SimTime from = start;
-    const std::size_t first = i;
-    if (last.ps < next) {
-      i = durations.size();
-      start = end;
+    const std::size_t window = at(times[i]), first = i;
+    if (last - known_ < width_) {
+      i = steps;
     } else {
-      for (; start.ps < next; ++i) start += durations[i];
+      while (times[i] - known_ < width_) ++i;
     }
     const auto n = static_cast<std::int64_t>(i - first);
-    StepWindow& in = windows_[static_cast<std::size_t>(window)];
-    in.started += (start - from).ps;
+    StepWindow& in = windows_[window];
+    in.started += (times[i] - times[first]).ps;
     in.decoding += {n, sequences * n, past * n + sequences * (n * (n - 1) / 2)};
     past += sequences * n;
   }

@@ -46,10 +46,10 @@ class StepWindows {
 
   // A step, which runs for `duration`. REQUIRES start >= 0.
   void add(const StepCounts& step, SimTime start, SimTime duration);
-  // Consecutive steps from `start` on that run for `durations`. In each of them `sequences`
-  // sequences decode, with `past` cached tokens in all before the first, and nothing else.
-  void add_decodes(std::int64_t sequences, std::int64_t past, SimTime start,
-                   std::span<const SimTime> durations);
+  // Consecutive steps: each of `times` but the last is the start of one, and the next of them is
+  // its end. In each step `sequences` sequences decode, with `past` cached tokens in all before the
+  // first, and nothing else.
+  void add_decodes(std::int64_t sequences, std::int64_t past, std::span<const SimTime> times);
   // `engines` engines are not off from `from` to `to`.
   void add_present(SimTime from, SimTime to, std::int64_t engines = 1);
   // Adds what `other`, whose width was the same at first, has received.
@@ -59,9 +59,19 @@ class StepWindows {
   const std::vector<StepWindow>& windows() const { return windows_; }
   SimTime width() const { return width_; }
 
-  bool operator==(const StepWindows&) const = default;
+  bool operator==(const StepWindows& o) const {
+    return width_ == o.width_ && windows_ == o.windows_;
+  }
 
  private:
+  // The window of a time, which is remembered: steps that follow each other mostly start in one.
+  std::size_t at(SimTime time) {
+    if (time < known_ || time - known_ >= width_) {
+      known_at_ = static_cast<std::size_t>(time.ps / width_.ps);
+      known_ = SimTime{time.ps / width_.ps * width_.ps};
+    }
+    return known_at_;
+  }
   // Makes a window for every time before `end`.
   void cover(SimTime end);
   void widen();
@@ -70,6 +80,9 @@ class StepWindows {
 
   SimTime width_;
   std::vector<StepWindow> windows_;
+  SimTime covered_;  // every time before it has a window
+  SimTime known_;    // start of a window
+  std::size_t known_at_ = 0;
 };
 
 }  // namespace orrery

@@ -7,6 +7,7 @@
 #include "orrery/serving/cluster/simulation.h"
 #include "orrery/serving/schedulers/scheduler.h"
 #include "orrery/serving/state/cache_tiers.h"
+#include "orrery/serving/state/engine_state.h"
 #include "orrery/serving/state/extents.h"
 
 namespace orrery {
@@ -36,6 +37,48 @@ TEST(KvMemory, TheStateOfASequenceStaysOfOneSize) {
   kv.release(s, false);
   EXPECT_EQ(kv.pool().free(), 10);
   EXPECT_TRUE(kv.reserve(other, 1));
+}
+
+// Counted blocks are as many as numbered ones, and get numbers when a sequence may look for its own.
+TEST(KvMemory, CountedBlocksGetNumbersWhenOneLosesThem) {
+  SchedulerLimits limits;
+  limits.block_size = 4;
+  RequestLoad load;
+  load.requests.resize(3);
+  for (Request& r : load.requests) r.input = 17, r.output = 3;
+  EngineState counted(limits, 20, true, load), numbered(limits, 20, true, load);
+  counted.kv.count_blocks();
+  const auto both = [&](const auto& act) { act(counted), act(numbered); };
+  std::vector<Slot> slots;
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    both([&](EngineState& e) {
+      const Slot slot = e.enter(i, 3);
+      EXPECT_EQ(e.kv.cached_prefix(e.at(slot)), 0);
+      EXPECT_EQ(e.admit(17), slot);
+      e.kv.compute(e.at(slot), 17);
+      if (slots.size() <= i) slots.push_back(slot);
+    });
+    EXPECT_EQ(counted.kv.pool().free(), numbered.kv.pool().free());
+  }
+  EXPECT_EQ(counted.kv.pool().free(), 5);
+  both([&](EngineState& e) { e.leave(slots[0], false); });
+  EXPECT_TRUE(counted.kv.counting());
+  std::vector<Slot> evicted;
+  both([&](EngineState& e) {
+    e.queues.running.erase(e.queues.running.begin());
+    e.evict_running(1, evicted);
+    EXPECT_EQ(e.kv.cached_prompt(2), 16);
+    EXPECT_EQ(e.kv.cached_prompt(1), 0);
+    EXPECT_EQ(e.kv.blocks_of(e.at(slots[1])), 5);
+    EXPECT_EQ(e.kv.slack(0), 3);
+  });
+  EXPECT_FALSE(counted.kv.counting());
+  EXPECT_EQ(counted.kv.pool().free(), 15);
+  // Blocks of nobody are taken before those that may be found.
+  both([&](EngineState& e) {
+    EXPECT_TRUE(e.kv.grow(e.at(slots[1]), 40));
+    EXPECT_EQ(e.kv.cached_prompt(2), 16);
+  });
 }
 
 // Blocks that ids do not identify are found by their own request, if it lost them before its end.

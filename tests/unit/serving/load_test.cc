@@ -199,16 +199,20 @@ TEST(GapHistogram, QuantilesAreWithinABucket) {
 // Gaps of consecutive steps, most of which fall into one bucket, are counted as one by one.
 TEST(GapHistogram, OfASpanIsThatOfItsGaps) {
   GapHistogram together, one_by_one;
-  std::vector<SimTime> times;
-  SimTime now{77};
   std::int64_t gap = 3;
-  for (int i = 0; i < 500; ++i) {
-    gap = i % 50 == 0 ? gap * 3 + 1 : gap + gap / 900 + 1;
-    times.push_back(now += SimTime{gap % 400'000'000});
+  for (int span = 0; span < 100; ++span) {
+    std::vector<SimTime> gaps;
+    SimTime sum;
+    for (int i = 0; i < span % 7; ++i) {
+      gap = i % 50 == 0 ? gap * 3 + 1 : gap + gap / 900 + 1;
+      gaps.push_back({gap %= 400'000'000});
+      sum += gaps.back();
+      one_by_one.add(gaps.back(), 5);
+    }
+    const auto [least, most] = std::minmax_element(gaps.begin(), gaps.end());
+    if (gaps.empty()) continue;
+    together.add({gaps, sum, *least, *most}, 5);
   }
-  together.add(times, SimTime{70}, 5);
-  SimTime before{70};
-  for (const SimTime t : times) one_by_one.add(t - before, 5), before = t;
   EXPECT_TRUE(together == one_by_one);
 }
 

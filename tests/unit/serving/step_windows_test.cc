@@ -29,7 +29,9 @@ TEST(StepWindows, TakeDecodeStepsThatFollowEachOtherAtOnce) {
     StepWindows together(SimTime{width}), one_by_one(SimTime{width});
     const std::vector<SimTime> durations = {{70}, {0}, {50'000}, {3}, {41}, {0}};
     for (std::int64_t start : {0, 59, 60, 1'000'000}) {
-      together.add_decodes(3, 90, {start}, durations);
+      std::vector<SimTime> times = {{start}};
+      for (const SimTime d : durations) times.push_back(times.back() + d);
+      together.add_decodes(3, 90, times);
       std::int64_t past = 90;
       for (const SimTime d : durations) {
         one_by_one.add({1, 3, past}, {start}, d);
