@@ -113,6 +113,20 @@ TEST(EdgeTable, LinesFit) {
   EXPECT_THAT(none.out, HasSubstr("4 such devices would"));
 }
 
+// A device that is asked alone states the share of each kind of core; many share one line.
+TEST(EdgeTable, NotesOfManyDevicesAreOneLine) {
+  const auto lines = [](const std::string& device) {
+    std::vector<std::string> about;
+    for (const std::string& line : lines_of(run_program("edge squeezenet -d " + device).out)) {
+      if (line.find("are split by") != std::string::npos) about.push_back(line);
+    }
+    return about;
+  };
+  EXPECT_THAT(lines("rk3588"), testing::ElementsAre(HasSubstr("rk3588: ")));
+  EXPECT_THAT(lines("all"), testing::ElementsAre(HasSubstr("by the rates of the cores")));
+  EXPECT_THAT(lines("raspberry-pi-5"), testing::IsEmpty());
+}
+
 // Every form and picture of other verbs' answers.
 TEST(EdgeFaces, FormsAndPictures) {
   const Scratch s;

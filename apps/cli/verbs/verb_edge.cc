@@ -74,7 +74,11 @@ void print_rows(const Point& p) {
   fmt::print("\n");
 }
 
-// A note is printed once, with the devices that it is about unless these are many.
+// The part of a note before its first colon, or all of it.
+std::string beginning(const std::string& note) { return note.substr(0, note.find(": ")); }
+
+// A note is printed once, with the devices that it is about unless these are many. Of notes that
+// begin alike up to a colon and are many, the beginning alone is printed.
 void print_notes(const Answer& a) {
   std::vector<std::pair<std::string, std::vector<std::string>>> all;
   const auto add = [&all](const std::string& note, const std::string& device) {
@@ -90,9 +94,16 @@ void print_notes(const Answer& a) {
     for (const std::string& note : p.notes) add(note, text_of(p, "device"));
   }
   constexpr std::size_t kNamed = 3;
-  for (const auto& [note, devices] : all)
+  std::map<std::string, std::size_t> alike;
+  for (const auto& [note, devices] : all) ++alike[beginning(note)];
+  for (const auto& [note, devices] : all) {
+    if (const std::string begins = beginning(note); alike[begins] > kNamed) {
+      printed.add(begins);
+      continue;
+    }
     printed.add(devices.size() > kNamed ? note
                                         : fmt::format("{}: {}", fmt::join(devices, ", "), note));
+  }
   printed.print();
 }
 
