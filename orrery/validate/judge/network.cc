@@ -15,6 +15,7 @@
 #include "orrery/validate/fit/network_machines.h"
 #include "orrery/validate/judge/wire_limit.h"
 #include "orrery/validate/questions/node_name.h"
+#include "orrery/validate/report/other_sends.h"
 #include "orrery/validate/report/seen_groups.h"
 #include "orrery/validate/rows/scenario_keys.h"
 
@@ -177,6 +178,7 @@ class Judge {
   bool has(const std::filesystem::path& file) { return has_table(file, report_); }
   ValidationReport&& result() {
     wires_.mark(report_);
+    if (report_.note.empty()) report_.note = sends_.text();
     return std::move(report_);
   }
 
@@ -291,6 +293,8 @@ class Judge {
     if (constants_ != ConstantsChoice::kCommitted) {
       report_.rows.push_back(judged(kLeftOut, m.left_out->predict(c, q.forced).time));
       mark_left_out(q, m);
+      if (kind == CollectiveKind::kSend)
+        sends_.add(q.gpu, q.bytes, q.measured_us, report_.rows.back().predicted);
     }
     wires_.note(fmt::format("{} {} {} {} {}", q.gpu, q.ranks, q.collective, q.fabric, q.source),
                 first, report_.rows.size(), q.measured_us < us(m.model->bound(c)));
@@ -312,6 +316,7 @@ class Judge {
   AstraSim astra_sim_;
   ValidationReport report_;
   WireLimit wires_;
+  OtherSends sends_;
 };
 
 // "tokens=4096;hidden=7168;topk=8;fp8;SMs=24" of a row of `version` "V1 low-latency".

@@ -27,7 +27,8 @@
 //   alpha-beta   a ring by the data sheet: hops * latency + volume / nominal bandwidth
 //   astra-sim    network/astra_sim.csv for 8 H100 or H200 on NVSwitch: one switch of 8 NPUs
 //                (400 GB/s), interpolated between its sizes
-// ErrorReport pools each predictor by itself.
+// ErrorReport pools each predictor by itself. The report's note has the errors of sends by GPU,
+// predicted without their group, beside the rows of other GPUs (other_sends.h).
 #pragma once
 
 #include <filesystem>

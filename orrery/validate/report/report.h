@@ -52,7 +52,7 @@ struct ValidationReport {
   // Tables that the folder does not have, in a sentence each. Their rows are missing; nothing else
   // is affected.
   std::vector<std::string> skipped;
-  std::string note{};  // a sentence that holds for every figure; empty: none
+  std::string note{};  // sentences that hold for every figure, or sum some up; empty: none
 };
 
 // Whether `file`, a table of the report's area, exists. If it does not, the report notes that the

@@ -122,5 +122,23 @@ TEST_F(NetworkValidation, GroupsFasterThanTheirWiresAreDistrusted) {
   EXPECT_EQ(r.rows[0].by.at("trusted"), "distrusted");
 }
 
+// By hand: the only other row of a size is the closest one. H100 has 10 us where A40 has 20, which
+// is 100 % off, and A40 is told by H100 with 50 %. No other GPU has a row of 4 KiB.
+TEST_F(NetworkValidation, SendsAreToldBesideTheClosestOtherGroup) {
+  const ValidationReport r = judge(
+      "sendrecv,NCCL,,H100_SXM,2,1,NVSwitch,default,2048,10,,,,x\n"
+      "sendrecv,NCCL,,H100_SXM,2,1,NVSwitch,default,4096,10,,,,x\n"
+      "sendrecv,NCCL,,A40_NVLink_pairs,2,1,NVLink_pair+PCIe,default,2048,20,,,,x\n");
+  EXPECT_NE(r.note.find(": 2 rows, median"), std::string::npos) << r.note;
+  EXPECT_NE(r.note.find("(closest other row 75.0 and 75.0 %)"), std::string::npos) << r.note;
+  EXPECT_NE(r.note.find("H100_SXM: 1 rows"), std::string::npos) << r.note;
+  EXPECT_NE(r.note.find("(closest other row 100.0 and 100.0 %)"), std::string::npos) << r.note;
+  EXPECT_NE(r.note.find("(closest other row 50.0 and 50.0 %)"), std::string::npos) << r.note;
+}
+
+TEST_F(NetworkValidation, ASendOfOneGroupHasNoOtherRow) {
+  EXPECT_EQ(judge("sendrecv,NCCL,,H100_SXM,2,1,NVSwitch,default,2048,10,,,,x\n").note, "");
+}
+
 }  // namespace network_validation_test
 }  // namespace orrery
