@@ -64,8 +64,8 @@ void add_reading(Document& d) {
       "analytical, physics and data sheet alone.");
 }
 
-// A line for each table: a box to the median error, a thin one to the 90th percentile, and a mark at
-// the mean.
+// A line for each table: a box to the median error, a thin one to the 90th percentile, and a mark
+// at the mean.
 std::string errors_picture(const std::vector<AccuracyArea>& areas) {
   constexpr int kMedian = 0, kPercentile90 = 2;  // series
   std::vector<std::pair<std::string, const AccuracyTable*>> tables;

@@ -25,7 +25,8 @@ class HeldTime {
     slack_ += of(duration.ps, held.slack);
     stranded_ += of(duration.ps, held.stranded);
   }
-  // `blocks` further blocks with room for `tokens` tokens are held for `duration` of what was added.
+  // `blocks` further blocks, with room for `tokens` tokens, are held for `duration` of the time
+  // that was added.
   void gain(SimTime duration, std::int64_t blocks, std::int64_t tokens) {
     used_ += of(duration.ps, blocks);
     slack_ += of(duration.ps, tokens);

@@ -38,11 +38,11 @@ class BlockPool {
   // Takes `n` blocks, one after the other, and appends them to `out`; none if n < 1.
   // REQUIRES free() >= n.
   void take(std::int64_t n, std::vector<BlockId>& out);
-  // Takes `n` blocks without their numbers; fewer than 0: gives them back. REQUIRES that no block was
-  // ever taken with its number, and free() >= n.
+  // Takes `n` blocks without their numbers; a negative `n` gives blocks back. REQUIRES that no
+  // block was ever taken with its number, and free() >= n.
   void count(std::int64_t n) { free_ -= n; }
-  // Gives numbers to `n` of the blocks that were taken without, and appends them to `out`. From then
-  // on count() is not called, but for blocks that get their numbers before any other call.
+  // Gives numbers to `n` of the blocks that were taken without them, and appends the numbers to
+  // `out`. After this, blocks that count() takes are to be numbered before any other call.
   void number(std::int64_t n, std::vector<BlockId>& out) {
     free_ += n;
     take(n, out);

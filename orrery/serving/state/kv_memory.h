@@ -71,8 +71,8 @@ class KvMemory {
   bool counting() const { return counting_; }
   // Gives numbers to the blocks of all sequences, and to those that they take from now on.
   void number_blocks(std::span<Sequence> sequences);
-  // Counts `n` further blocks of sequences as taken. REQUIRES counting(), and that they are free. The
-  // sequences learn of them by catch_up().
+  // Counts `n` further blocks of sequences as taken. REQUIRES counting(), and that the blocks are
+  // free. The sequences learn of them by catch_up().
   void take_counted(std::int64_t n) { pool_.count(n), held_blocks_ += n; }
   // The sequence holds the blocks of its first `tokens` tokens, which take_counted() has taken.
   void catch_up(Sequence& s, std::int64_t tokens) const;

@@ -21,7 +21,7 @@ class Queues {
 
   Sequence& at(Slot slot) { return sequences_[slot]; }
   const Sequence& at(Slot slot) const { return sequences_[slot]; }
-  // Those that are gone included, which hold nothing.
+  // All sequences, with those that are gone, which hold nothing.
   std::span<Sequence> all() { return sequences_; }
 
   // A sequence for `request` (index `number` of the load) with `output` tokens. It is in no list.

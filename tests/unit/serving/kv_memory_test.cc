@@ -39,7 +39,7 @@ TEST(KvMemory, TheStateOfASequenceStaysOfOneSize) {
   EXPECT_TRUE(kv.reserve(other, 1));
 }
 
-// Counted blocks are as many as numbered ones, and get numbers when a sequence may look for its own.
+// Counted blocks are as many as numbered ones, and get numbers when a sequence looks for its own.
 TEST(KvMemory, CountedBlocksGetNumbersWhenOneLosesThem) {
   SchedulerLimits limits;
   limits.block_size = 4;
