@@ -58,7 +58,7 @@ std::optional<Estimate<Joules>> SmallLaw::energy(const Estimate<Seconds>& time,
                                                  const SmallProcessor& p) const {
   const auto found = powers.find(p.id);
   if (found == powers.end()) return std::nullopt;
-  return Estimate<Joules>{found->second * time.value, std::hypot(time.sigma(), power), 0,
+  return Estimate<Joules>{found->second * time.value, std::max(time.sigma(), energy_spread), 0,
                           time.origin, Tails::kHeavy};
 }
 
@@ -77,7 +77,7 @@ SmallLaw read_small_law(const Bundle& bundle) {
   f.add("unknown_processor", law.unknown_processor, "deviation of a processor that was not")
       .range(0.01, 3);
   f.add("unknown_core", law.unknown_core, "deviation of a core that was not").range(0.01, 5);
-  f.add("power", law.power, "deviation of a board's power from run to run").range(0.01, 3);
+  f.add("energy", law.energy_spread, "deviation of an energy on a measured board").range(0.01, 3);
   add_effects(f, "cores", law.cores);
   add_effects(f, "processors", law.processors);
   f.custom(
@@ -100,7 +100,7 @@ std::string small_law_text(const SmallLaw& law) {
     text += fmt::format("{}: {:.4f}\n", to_text(SmallWorkKind(k)), law.cycles[k]);
   text += fmt::format("known: {:.4f}\nunknown_processor: {:.4f}\nunknown_core: {:.4f}\n", law.known,
                       law.unknown_processor, law.unknown_core);
-  text += fmt::format("power: {:.4f}\n", law.power) + effects_text("cores", law.cores) +
+  text += fmt::format("energy: {:.4f}\n", law.energy_spread) + effects_text("cores", law.cores) +
           effects_text("processors", law.processors) + "powers:\n";
   for (const auto& [of, power] : law.powers)
     text += fmt::format("  - {{name: {}, milliwatts: {:.3f}}}\n", of, power.value() * 1e3);

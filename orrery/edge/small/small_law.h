@@ -12,7 +12,9 @@
 // multiply-adds that the core does in a cycle.
 //
 // The energy of an inference is the power that the same board drew in its other runs, times the
-// time. Boards without a measured energy have none.
+// time. Its error is that of runs predicted without those of their network. That error holds what
+// laboratories differ by, and what power and time have in common. Boards without a measured energy
+// have none.
 #pragma once
 
 #include <array>
@@ -42,8 +44,8 @@ struct SmallLaw {
   LawEffects cores, processors;                      // logarithms of factors: "cortex-m4"
   std::map<std::string, Watts, std::less<>> powers;  // of boards, by processor
   // Standard deviations of logarithms: of a time on a processor that was measured; of the factor of
-  // a processor that was not, and of a core that was not; of a board's power from run to run.
-  double known = 0.25, unknown_processor = 0.15, unknown_core = 1, power = 0.2;
+  // a processor that was not, and of a core that was not; of an energy.
+  double known = 0.25, unknown_processor = 0.15, unknown_core = 1, energy_spread = 0.35;
 
   Estimate<Seconds> time(const SmallWork& work, const SmallProcessor& processor) const;
   // Nothing where the board's power was not measured.

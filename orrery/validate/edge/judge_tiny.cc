@@ -92,20 +92,16 @@ SmallLaw factors_of_runs(std::span<const TinyRun> runs) {
   return law;
 }
 
-// The mean logarithm of each board's power, and by how much a run differs from it.
+// The geometric mean of each board's power.
 void add_powers(std::span<const TinyRun> runs, SmallLaw& law) {
   std::map<std::string, std::vector<double>> logarithms;
   for (const TinyRun& r : runs)
     if (r.energy) logarithms[r.processor->id].push_back(std::log((*r.energy / r.time).value()));
-  double squares = 0, freedom = 0;
   for (const auto& [id, all] : logarithms) {
     double mean = 0;
     for (const double l : all) mean += l / double(all.size());
-    for (const double l : all) squares += (l - mean) * (l - mean);
-    freedom += double(all.size()) - 1;
     law.powers[id] = Watts(std::exp(mean));
   }
-  if (freedom > 0) law.power = std::max(kLeastTinySpread, std::sqrt(squares / freedom));
 }
 
 auto same_pair(const TinyRun& of) {
@@ -181,17 +177,25 @@ SmallLaw fit_small_law(std::span<const TinyRun> runs) {
   SmallLaw law = factors_of_runs(runs);
   add_powers(runs, law);
   law.unknown_processor = kProcessorSpread, law.unknown_core = kCoreSpread;
-  std::vector<double> off;
+  std::vector<double> off, energies_off;
   for (const TinyRun& r : runs) {
     const std::vector<TinyRun> others =
         runs_where(runs, [same = same_pair(r)](const TinyRun& o) { return !same(o); });
-    const SmallLaw without = others.empty() ? SmallLaw{} : factors_of_runs(others);
+    SmallLaw without = others.empty() ? SmallLaw{} : factors_of_runs(others);
     if (!without.processors.contains(r.processor->id)) continue;
-    off.push_back(std::abs(std::log(r.time / without.time(r.work, *r.processor).value)));
+    const Estimate<Seconds> time = without.time(r.work, *r.processor);
+    off.push_back(std::abs(std::log(r.time / time.value)));
+    if (!r.energy) continue;
+    add_powers(others, without);
+    if (const auto energy = without.energy(time, *r.processor))
+      energies_off.push_back(std::abs(std::log(*r.energy / energy->value)));
   }
-  if (off.empty()) return law;
-  std::sort(off.begin(), off.end());
-  law.known = std::max(kLeastTinySpread, quantile(off, 0.68));
+  const auto spread = [](std::vector<double> all) {
+    std::sort(all.begin(), all.end());
+    return std::max(kLeastTinySpread, quantile(all, 0.68));
+  };
+  if (!off.empty()) law.known = spread(off);
+  if (!energies_off.empty()) law.energy_spread = spread(energies_off);
   return law;
 }
 
