@@ -51,9 +51,9 @@ struct WorkedOn {
 };
 
 // The answer as -o json prints it (with the kernels of one point alone, where the view names it),
-// the timeline of a point as `train --timeline` and `simulate
-// --steps-file FILE.json` write it, or the error as JSON with its status: 400 for input, 422 for
-// what does not fit and for what no data is known of, 500 for a fault of the program.
+// the timeline of a point as `train --timeline` and `simulate --steps-file FILE.json` write it, or
+// the error as JSON with its status: 400 for input, 422 for what does not fit and for what no data
+// is known of, 500 for a fault of the program.
 Reply reply_to(const AskedQuestion& asked, Runner& runner, const ServeLimits& limits,
                const WorkedOn& how = {});
 

@@ -126,6 +126,13 @@ TEST(Faces, PicturesOfEveryVerb) {
   EXPECT_EQ(run_program("memory -m llama-3-8b -g h100-sxm --picture load").code, 2);
 }
 
+TEST(Faces, ThePageOfASuiteDrawsItsIntervals) {
+  const std::string page = run_program("suite run T1.1 -o html").out;
+  EXPECT_THAT(page, HasSubstr("90 % intervals, in percent of the value"));
+  EXPECT_THAT(page, HasSubstr(">T1.1 latency<"));
+  EXPECT_THAT(page, HasSubstr("the question passes"));
+}
+
 TEST(Faces, NoTwoColumnsOfCsvHaveOneName) {
   for (const char* ask :
        {"estimate -m llama-3-8b -g h100-sxm", "train -m llama-3-8b -g h100-sxm --gpus 8",
@@ -259,7 +266,10 @@ TEST(Faces, ChunkedPrefillIsSwitched) {
 TEST(Faces, TablesFitEightyColumns) {
   for (const char* ask :
        {"list models", "list gpus", "list engines", "list stacks", "list schedules",
-        "kernel decode --gpu a100-80g-pcie", "kernel gemm --gpu rtx-6000-ada -m 1-4096*64"}) {
+        "kernel decode --gpu a100-80g-pcie", "kernel gemm --gpu rtx-6000-ada -m 1-4096*64",
+        "estimate -m llama-3-8b -g h100-sxm --batch 8 --price 2.5",
+        "train -m llama-3-8b -g h100-sxm --gpus 8 --tokens 1T --price 2.5",
+        "simulate -m llama-3-8b -g h100-sxm --requests 100 --price 2.5"}) {
     std::istringstream table(run_program(ask).out);
     for (std::string line; std::getline(table, line);) EXPECT_LE(line.size(), 80u) << line;
   }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kLeastRows = 20;  // of a group that is named among the worst
 constexpr std::size_t kWorstGroups = 20, kWorstCovered = 12;
-constexpr double kMostDrawn = 100;  // percent; larger errors are drawn there
+constexpr double kMostDrawn = 100;  // percent; larger errors are drawn at this one
 
 // An error as text: "4.6", "1234", and few digits for very large errors.
 std::string percent(double v) {
@@ -79,7 +79,8 @@ std::string errors_picture(const std::vector<AccuracyArea>& areas) {
   std::reverse(tables.begin(), tables.end());
   face::PlotAxis y{"", false, {}};
   for (const auto& table : tables) y.names.push_back(table.first);
-  face::Plot plot("Errors of each table", {"% of the measured value", false, {}}, y);
+  face::Plot plot("Errors of each table",
+                  {"% of the measured value; 100 stands for more, too", false, {}}, y);
   for (std::size_t i = 0; i < tables.size(); ++i) {
     const ErrorSummary& s = tables[i].second->all;
     const double row = static_cast<double>(i);
