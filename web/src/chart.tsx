@@ -13,7 +13,14 @@ export interface Colours {
   series: string[];
 }
 
+let known: Colours | null = null;
+addEventListener("themed", () => (known = null));
+
+/** The colours of the page's theme. They are read once for a theme, since reading makes the browser lay the page out. */
 export function colours(): Colours {
+  return (known ??= read());
+}
+function read(): Colours {
   const css = getComputedStyle(document.documentElement);
   const of = (name: string) => css.getPropertyValue(name).trim();
   return {
@@ -40,6 +47,8 @@ export function axis(c: Colours, name: string, more: Option = {}): Option {
   };
 }
 
+// What a chart makes anew when it is drawn again. Its tooltip stays: a new one makes the browser lay the page out.
+const kMadeAnew = ["series", "xAxis", "yAxis", "grid", "legend", "dataZoom"];
 const kLegendOfALine = 34; // pixels from the top of a chart to its plot
 
 /** A legend above the plot, and the top of a grid below it, in a chart that is `width` pixels wide. */
@@ -80,7 +89,7 @@ export function Chart({ label, height = 300, make, deps, picked }: Props) {
     // The new size and the new content are drawn at once, by resize().
     chart.current.setOption(
       { animation: false, textStyle: { fontFamily: "inherit", color: c.ink }, color: c.series, ...made },
-      { notMerge: true, lazyUpdate: grows },
+      { replaceMerge: kMadeAnew, lazyUpdate: grows },
     );
     if (grows) chart.current.resize();
     if (place.current) place.current.dataset.drawn = String(++drawings.current);
