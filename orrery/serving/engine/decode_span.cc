@@ -6,6 +6,19 @@
 #include "orrery/serving/engine/engine.h"
 
 namespace orrery {
+namespace {
+
+// `each` with their sum, the least and the most of them.
+TokenGaps gaps_of(std::span<const SimTime> each, SimTime sum) {
+  TokenGaps gaps{each, sum, kNever, {}};
+  for (const SimTime t : each) {
+    gaps.least = std::min(gaps.least, t);
+    gaps.most = std::max(gaps.most, t);
+  }
+  return gaps;
+}
+
+}  // namespace
 
 bool Replica::even(const Step& step) const {
   return step.group == state_.decode_group.size() && step.tokens.empty() && step.chunks.empty();
@@ -92,11 +105,7 @@ SimTime Replica::deliver_span(std::size_t n, std::span<const SimTime> times,
   const std::int64_t sequences = state_.decode_group.size();
   const SimTime before = state_.decode_group.last_end();
   // The steps end as far apart as each of those after the first takes.
-  TokenGaps gaps{times.first(n - 1), span_ends_[n - 1] - span_ends_[0], kNever, {}};
-  for (const SimTime t : gaps.each) {
-    gaps.least = std::min(gaps.least, t);
-    gaps.most = std::max(gaps.most, t);
-  }
+  const TokenGaps gaps = gaps_of(times.first(n - 1), span_ends_[n - 1] - span_ends_[0]);
   if (delivery.waits(span_ends_[0], sequences, gaps.least)) {
     const SimTime last = delivery.deliver(span_ends_[n - 1], sequences, 0);
     observer_.tokens_of(*this, sequences, last - gaps.sum, before, gaps);
@@ -106,12 +115,8 @@ SimTime Replica::deliver_span(std::size_t n, std::span<const SimTime> times,
   const SimTime first = span_gaps_[0], last = span_gaps_[n - 1];
   std::adjacent_difference(span_gaps_.begin(), span_gaps_.begin() + static_cast<std::ptrdiff_t>(n),
                            span_gaps_.begin());
-  gaps = {{span_gaps_.data() + 1, n - 1}, last - first, kNever, {}};
-  for (const SimTime t : gaps.each) {
-    gaps.least = std::min(gaps.least, t);
-    gaps.most = std::max(gaps.most, t);
-  }
-  observer_.tokens_of(*this, sequences, first, before, gaps);
+  observer_.tokens_of(*this, sequences, first, before,
+                      gaps_of({span_gaps_.data() + 1, n - 1}, last - first));
   return last;
 }
 

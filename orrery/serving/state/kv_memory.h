@@ -10,9 +10,9 @@
 // that requests that run to their end cost no look-ups. Where blocks without users are more than
 // numbers (tiers, windows), they come into it at once.
 //
-// As long as nothing is cached, free blocks are all alike. Blocks then are counted and have no
-// numbers (count_blocks()), until a request comes whose tokens others may have, or one loses its
-// blocks and may look for them (number_blocks()).
+// Blocks are counted and have no numbers (count_blocks()) while nothing is cached, since free
+// blocks are all alike then. They get numbers (number_blocks()) when a request comes whose tokens
+// others may have, or when a request loses its blocks and may look for them.
 //
 // Taking a cached prefix takes two calls: cached_prefix() finds it, and take_prefix() takes what
 // the last call of cached_prefix() found. Between them, prefix_blocks(), free_after_prefix(),
