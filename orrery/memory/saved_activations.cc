@@ -78,6 +78,7 @@ struct Counter {
       save((kFp32 + (trained ? e : 0)) * elements);
     }
   }
+  bool keeps_activated_gate() const { return !stack.fused || stack.activated_gates; }
   void dropout_mask() {
     if (job.dropout) save(h * own);
   }
@@ -185,7 +186,7 @@ struct Counter {
   }
 
   void mlp(double width, bool gated, double rows) {
-    const double in = gated ? (stack.fused ? 2 : 3) : 1;
+    const double in = gated ? (keeps_activated_gate() ? 3 : 2) : 1;
     save(e * in * width * rows);
     operand(width * rows, {"down"});
     widest = std::max(widest, e * (gated ? 2 : 1) * width * rows);
@@ -208,7 +209,8 @@ struct Counter {
     operand(row * rows, {"gate", "up"});
     const double inner = 1.0 * m.intermediate / job.plan.expert_tp();
     mlp(inner, m.gated, rows);
-    const double activated = (adapts({"down"}) ? x : 0) + (m.gated && !stack.fused ? e : 0);
+    const double activated =
+        (adapts({"down"}) ? x : 0) + (m.gated && keeps_activated_gate() ? e : 0);
     drop(RecomputeModule::kMoeActivation, activated * inner * rows);
     if (stack.routed_outputs) save(e * row * rows);  // for the gradient of the routing weights
     if (m.latent_norm) norm(m.latent * own);

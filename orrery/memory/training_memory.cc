@@ -102,17 +102,21 @@ TrainingMemory stage_memory(const Architecture& model, const TrainingJob& job,
     std::string_view name;
     Bytes gradients, activations, logits, buckets;
   };
-  const Bytes during = held ? state.gradients : Bytes(0);
+  const Bytes during = held ? state.gradients - state.passing : Bytes(0);
+  // Gradients that are freed after each backward pass are complete when the activations of one
+  // micro-batch are gone.
+  const Bytes others = state.passing > Bytes(0) ? saved - std::min(saved, of_chunk) : Bytes(0);
   const std::array<Moment, 4> moments = {
       {{"loss", during, saved * stack.fitted.factor, logits_peak(model, job, stack, load.chunks),
         state.buckets},
        {"backward", during, (saved + layer.recomputed + layer.gradients) * stack.fitted.factor,
         Bytes(0), state.buckets},
        {"end of backward", state.gradients,
-        std::min(saved + layer.recomputed, layer.saved) * stack.fitted.factor +
-            layer.gradients * stack.fitted.factor,
+        (others + std::min(saved + layer.recomputed, layer.saved) + layer.gradients) *
+            stack.fitted.factor,
         Bytes(0), state.buckets},
-       {"optimizer step", state.gradients + state.step_copies, Bytes(0), Bytes(0), Bytes(0)}}};
+       {"optimizer step", state.gradients - state.passing + state.step_copies, Bytes(0), Bytes(0),
+        Bytes(0)}}};
   Bytes most(-1);
   for (const Moment& now : moments) {
     const Bytes passing = now.activations + now.logits + now.buckets;
@@ -198,7 +202,8 @@ TrainingMemory training_memory(const Architecture& model, const TrainingJob& job
   const int last = job.plan.pp - 1;
   // If all layers are alike, the stages between the second and the last have as many layers as the
   // second one, and not more micro-batches in flight.
-  const bool alike = job.plan.split.empty() && model.layers.runs().size() == 1;
+  const bool alike =
+      job.plan.split.empty() && !job.plan.rule.balanced && model.layers.runs().size() == 1;
   TrainingMemory most;
   for (int stage = 0; stage <= last; ++stage) {
     if (alike && stage > 1 && stage < last) continue;

@@ -10,7 +10,8 @@
 //                they are gathered again. 0.516 for a 4-bit base (NF4 in blocks of 64 with 8-bit
 //                scales and an fp32 scale for 256 of them: Dettmers et al. 2023, arXiv:2305.14314).
 //   gradients    bytes of the gradients' format, for trained parameters; divided by D with zero 2
-//                and 3
+//                and 3. Stacks may have 16-bit gradients and buckets beside sums in fp32
+//                (StackMemory).
 //   optimizer    4 for master weights, and moments: Adam 2, SGD 1, Muon 1 for products and 2 for
 //                other parameters, Adafactor 2/hidden; divided by D from zero 1 on; none if they
 //                are offloaded
@@ -38,7 +39,10 @@
 //
 //   "loss"             all activations in flight, and the logits
 //   "backward"         all activations in flight, and the backward pass of the widest layer
-//   "end of backward"  the backward pass of one layer, and all gradients
+//   "end of backward"  the backward pass of one layer, and all gradients. Where some gradients are
+//                      freed after every backward pass (StackMemory::narrow_gradients_freed), it is
+//                      the only moment with them, and has the activations of the micro-batches in
+//                      flight but one.
 //   "optimizer step"   no activations; fp32 copies of gradients that are stored in 16 bits
 //
 // Gradients without a buffer (PyTorch) do not exist at the first two moments if there is only one

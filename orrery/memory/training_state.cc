@@ -92,7 +92,8 @@ TrainingState training_state(const Architecture& model, const TrainingJob& job,
   const double plain = bytes_per_element(job.precision.activations).value();
   const double gradient =
       bytes_per_element(job.adapter_format.value_or(job.precision.gradients)).value();
-  const double both = gradient + (stack.narrow_gradients && gradient > plain ? plain : 0);
+  const double narrow_sums = stack.narrow_gradients && gradient > plain ? plain : 0;
+  const double both = gradient + narrow_sums + (stack.gradient_buckets && p.zero == 0 ? plain : 0);
   // fp8 products keep row- and column-wise copies of weights between micro-batches.
   const bool narrow = job.precision.compute == Dtype::kFp8 || job.precision.compute == Dtype::kFp4;
   const double narrow_copies = narrow && p.zero < 3 && job.tuning == Tuning::kFull
@@ -118,8 +119,10 @@ TrainingState training_state(const Architecture& model, const TrainingJob& job,
                        sharded_dense);
     const double trained_products = job.tuning == Tuning::kFull ? products : n.trained_dense;
     const double trained_other = n.trained_dense - trained_products;
-    s.gradients += Bytes(both * (n.trained_dense / of(p.zero, 2, shard) +
-                                 n.trained_experts / of(p.zero, 2, expert_shard)));
+    const double trained =
+        n.trained_dense / of(p.zero, 2, shard) + n.trained_experts / of(p.zero, 2, expert_shard);
+    s.gradients += Bytes(both * trained);
+    if (stack.narrow_gradients_freed) s.passing += Bytes(narrow_sums * trained);
     const double dense_states = of(p.zero, 1, shard), expert_states = of(p.zero, 1, expert_shard);
     const Bytes states = optimizer_bytes(model, job, stack, true) *
                              (trained_products / dense_states + n.trained_experts / expert_states) +
@@ -138,6 +141,8 @@ TrainingState training_state(const Architecture& model, const TrainingJob& job,
       s.step_copies +=
           Bytes(at_step * (n.trained_dense / dense_states + n.trained_experts / expert_states));
     }
+    if (p.zero > 0 && p.zero < 3 && p.data_ranks() > 1)
+      s.step_copies += Bytes(stack.gathered_copies * plain * n.all());
     if (p.zero == 3 && p.resharding() < p.sharding())
       s.buckets += gathered_weight(job) *
                    (n.dense / p.resharding() + n.experts / p.expert_peers(p.resharding()));

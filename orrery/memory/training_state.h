@@ -13,9 +13,11 @@ namespace orrery {
 
 struct TrainingState {
   Bytes weights, gradients, optimizer;
-  Bytes buckets;      // communication buffers; they exist while passes run
-  Bytes host;         // states of the optimizer that are offloaded to the host
-  Bytes step_copies;  // copies during the optimizer step: fp32 gradients, multi-tensor Adam
+  Bytes passing;  // part of `gradients`: is freed after the backward pass of a micro-batch
+  Bytes buckets;  // communication buffers; they exist while passes run
+  Bytes host;     // states of the optimizer that are offloaded to the host
+  Bytes
+      step_copies;  // copies during the optimizer step: fp32 gradients, multi-tensor Adam, gathering
 };
 
 // The state of a rank that holds the virtual stages `chunks`. REQUIRES that check_job accepts the

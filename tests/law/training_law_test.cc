@@ -172,7 +172,8 @@ RC_GTEST_PROP(TrainingLaw, LessBandwidthNeverShortens, ()) {
             &c.scatter_on_port});
   }
   for (StageParts& s : slow.stages)
-    longer({&s.reduce, &s.gather, &s.broadcast, &s.reduce_on_port, &s.gather_on_port});
+    longer({&s.reduce, &s.gather, &s.late_reduce, &s.late_gather, &s.reduce_on_port,
+            &s.gather_on_port});
   longer({&slow.send, &slow.send_on_port});
   const TrainingConstants k = world().constants(j);
   RC_ASSERT(iteration_time(slow, k, j).total >= (1 - 1e-12) * iteration_time(parts, k, j).total);

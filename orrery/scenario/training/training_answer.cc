@@ -72,7 +72,7 @@ void add_communication(const IterationParts& parts, const IterationTime& t, cons
   // The communication of the busiest stage, exposed or not.
   Seconds all;
   for (const StageParts& s : parts.stages) {
-    all = std::max(all, s.reduce + s.gather + s.broadcast);
+    all = std::max(all, s.reduce + s.gather + s.late_reduce + s.late_gather);
   }
   Seconds sharded;
   for (const ChunkParts& c : parts.kinds)

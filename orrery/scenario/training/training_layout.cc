@@ -32,6 +32,8 @@ TrainingJob job_of(const TrainingQuestion& q) {
   job.plan.tp = static_cast<int>(q.tp), job.plan.cp = static_cast<int>(q.cp);
   job.plan.pp = static_cast<int>(q.pp), job.plan.vp = static_cast<int>(q.vp);
   job.plan.ep = static_cast<int>(q.ep);
+  if (job.plan.split.empty() && !job.plan.rule.given() && !q.best_split)
+    job.plan.rule.balanced = stack_of(q).balanced_split && q.pp > 1 && q.vp == 1;
   if (q.tp == 1) job.plan.sequence_parallel = false;
   job.seq = q.seq, job.micro_batch = q.micro_batch;
   job.plan.dp = static_cast<int>(std::max<std::int64_t>(1, q.gpus / (q.tp * q.cp * q.pp)));

@@ -91,7 +91,8 @@ IterationTraffic iteration_traffic(const TimedIteration& timed, const Cluster& c
     for (const int c : chunks_of_stage(job, stage))
       sum.add(kinds[static_cast<std::size_t>(parts.kind[static_cast<std::size_t>(c)])], 1 / copies);
     const StageParts& own = parts.stages[static_cast<std::size_t>(stage)];
-    for (const auto* once : {&own.reductions, &own.updates, &own.broadcasts})
+    for (const auto* once :
+         {&own.reductions, &own.updates, &own.late_reductions, &own.late_updates})
       sum.add(wires.transfers(*once), 1);
   }
   if (plan.pp > 1) {

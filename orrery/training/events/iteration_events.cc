@@ -70,14 +70,15 @@ IterationEvents iteration_events(const IterationParts& parts, const TrainingCons
                                  const TrainingJob& job, bool with_events) {
   IterationEvents out;
   out.pipeline = run_pipeline(schedule_of(job.plan), pipeline_question(parts, k, job), with_events);
-  Seconds optimizer, reduce, gather;  // the largest of all stages
+  Seconds optimizer, reduce, gather, late_reduce;  // the largest of all stages
   for (const StageParts& s : parts.stages) {
-    optimizer = std::max(
-        optimizer, k[C::kOptimizer] * s.optimizer + host_step(s, Fidelity::kEvents) + s.broadcast);
+    optimizer = std::max(optimizer, k[C::kOptimizer] * s.optimizer +
+                                        host_step(s, Fidelity::kEvents) + late_gather_time(s, k));
+    late_reduce = std::max(late_reduce, s.late_reduce);
     reduce = std::max(reduce, s.reduce), gather = std::max(gather, s.gather);
   }
   const Seconds blocked = data_shares(k, job.plan).blocking * (reduce + gather);
-  out.total = out.pipeline.total + blocked + optimizer + k.host_time() +
+  out.total = out.pipeline.total + blocked + late_reduce + optimizer + k.host_time() +
               iteration_time(parts, k, job).stragglers;
   return out;
 }

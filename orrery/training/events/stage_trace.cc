@@ -339,17 +339,20 @@ class StageWriter {
   void end() {
     reduce(deferred_ + share_.blocking, last_);
     last_.insert(last_.end(), reduced_.begin(), reduced_.end());
+    const auto follow = [&](const std::vector<DataTransfer>& list, const char* what, double share) {
+      const Ids ids = transfers(list, what, share, last_);
+      if (!ids.empty()) last_ = ids;
+    };
+    follow(parts_.late_reductions, "reduce gradients", 1);
     const IterationSource& s = passes_.source();
     compute("copy gradients to the host", parts_.to_host);
     compute("optimizer", s.constants[TrainingConstant::kOptimizer] * parts_.optimizer +
                              host_step(parts_, Fidelity::kEvents) + s.paging);
-    const auto follow = [&](const std::vector<DataTransfer>& list, double share) {
-      const Ids ids = transfers(list, "gather updated weights", share, last_);
-      if (!ids.empty()) last_ = ids;
-    };
-    if (share_.blocking > 0) follow(parts_.updates, share_.blocking);
-    for (const DataTransfer& t : parts_.broadcasts)
-      for (double k = 0; k < t.count; ++k) follow({{t.what, 1, t.time}}, 1);
+    constexpr const char* kGather = "gather updated weights";
+    if (share_.blocking > 0) follow(parts_.updates, kGather, share_.blocking);
+    for (const DataTransfer& t : parts_.late_updates)
+      for (double k = 0; k < t.count; ++k) follow({{t.what, 1, t.time}}, kGather, 1);
+    compute("copy weights into place", late_gather_time(parts_, s.constants) - parts_.late_gather);
     compute("host", s.constants.host_time());
     compute("slowest rank", iteration_time(s.parts, s.constants, s.job).stragglers);
   }

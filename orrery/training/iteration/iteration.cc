@@ -66,6 +66,11 @@ DataShares data_shares(const TrainingConstants& k, const TrainingPlan& plan) {
   return {1 - k[C::kDataBlocking], k[C::kDataBlocking]};
 }
 
+Seconds late_gather_time(const StageParts& stage, const TrainingConstants& k) {
+  const Seconds launches = k.launch_time(stage.copies);
+  return launches + std::max(stage.late_gather, launches);
+}
+
 bool in_buckets(const PipelineSchedule& schedule, int virtual_stage) {
   return virtual_stage == 0 || schedule.staggered();
 }
@@ -203,9 +208,10 @@ IterationTime iteration_time(const IterationParts& parts, const TrainingConstant
   // micro-batches also fill and drain the pipeline.
   out.sends = p.pp > 1 ? 2 * (k[C::kSend] * m * p.vp + (p.pp - 1)) * parts.send : Seconds(0);
 
-  Seconds broadcast, optimizer, on_host;
+  Seconds late_reduce, late_gather, optimizer, on_host;
   for (const StageParts& of_stage : parts.stages) {
-    broadcast = std::max(broadcast, of_stage.broadcast);
+    late_reduce = std::max(late_reduce, of_stage.late_reduce);
+    late_gather = std::max(late_gather, late_gather_time(of_stage, k));
     optimizer = std::max(optimizer, of_stage.optimizer);
     on_host = std::max(on_host, host_step(of_stage, Fidelity::kClosedForm));
   }
@@ -228,8 +234,8 @@ IterationTime iteration_time(const IterationParts& parts, const TrainingConstant
   }
   const StagesExposed left = stages_exposed(parts, k, job, kinds, contended);
   out.sends += left.last_sends;
-  out.reduce = left.reduce;
-  out.gather = left.gather + broadcast;
+  out.reduce = left.reduce + late_reduce;
+  out.gather = left.gather + late_gather;
   out.optimizer = k[C::kOptimizer] * optimizer + on_host + left.to_host;
   out.host = k.host_time();
   Seconds communication;  // of the passes
@@ -265,7 +271,7 @@ IterationParts with_wires(IterationParts parts, double factor) {
   for (ChunkParts& c : parts.kinds)
     for (Seconds* t : {&c.gather, &c.gather_again, &c.scatter}) *t *= factor;
   for (StageParts& s : parts.stages)
-    for (Seconds* t : {&s.reduce, &s.gather, &s.broadcast}) *t *= factor;
+    for (Seconds* t : {&s.reduce, &s.gather, &s.late_reduce, &s.late_gather}) *t *= factor;
   parts.send *= factor;
   return parts;
 }

@@ -48,6 +48,12 @@ namespace orrery {
 // Time of an optimizer step on the host, during which weights go back. 0: it runs on the GPU.
 Seconds host_step(const StageParts& stage, Fidelity fidelity);
 
+// Time after the optimizer in which weights are gathered that no computation hides. The host makes
+// a view of the part of each tensor that each rank has, which takes as long as a launch. Then
+// follows the gather, or the host's launches of the copies of weights into place if those take
+// longer.
+Seconds late_gather_time(const StageParts& stage, const TrainingConstants& k);
+
 // Shares of the communication of gradients and updated weights.
 struct DataShares {
   double scheduled = 1;  // overlaps with passes, as data_overlap.h describes

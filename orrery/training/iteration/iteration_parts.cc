@@ -20,15 +20,6 @@ namespace {
 using CollectiveKind = Collective::Kind;
 using Group = Collective::Group;
 
-// Memory bandwidth of an Adam step on the host: one GPU's share of a server with two sockets and 8
-// GPUs. A socket has 8 channels of DDR4-3200 (204.8 GB/s) or DDR5-4800 (307 GB/s) by its
-// specification, so the server has 400 to 600 GB/s.
-constexpr BytesPerSecond kHostMemory = BytesPerSecond(50e9);
-
-// Parameters of a piece of an Adam step on the host. DeepSpeed's CPU Adam copies a piece back
-// during the step of the next one (TILE in csrc/includes/cpu_adam.h).
-constexpr double kHostTile = 128 << 20;
-
 // Throws NoData if the GPU does not multiply in the format. (Serving engines use a wider format
 // instead; training in it would be another job.)
 void check_format(const Gpu& gpu, Dtype format) {
@@ -64,6 +55,10 @@ bool in_rack(const Cluster& cluster, const Collective& c, const RankPlacement& p
   return cluster.link(c.ranks, stride).nodes == 1;
 }
 
+// Parameter tensors of a layer of a decoder whose query, key and value projections are one matrix,
+// as are gate and up: four matrices and two norms (Nanotron's models/llama.py).
+constexpr double kTensorsOfLayer = 6;
+
 // Share of the data sheet's bandwidth that elementwise kernels reach at most: additions of a
 // gigabyte move 3.07 of 3.35 TB/s on an H100 (catalog/measured/h100-sxm-2026-11-26, elementwise).
 constexpr double kReachedBandwidth = 0.92;
@@ -72,12 +67,6 @@ constexpr double kReachedBandwidth = 0.92;
 constexpr int kExchangeSms = 20;
 
 }  // namespace
-
-// If the catalog has none, that of PCIe 4.0 x16: 31.5 GB/s by its specification, of which copies
-// reach about 25 GB/s.
-BytesPerSecond host_link(const Gpu& gpu) {
-  return gpu.host_link.bandwidth.value_or(BytesPerSecond(25e9));
-}
 
 // The error of a sum of times: shared errors are added, own errors in quadrature.
 class ErrorSum {
@@ -337,7 +326,9 @@ StageParts IterationModel::stage(const TrainingJob& job, const StackTraits& stac
   // Dense weights and routed experts travel in different buckets. Without buckets, the piece of a
   // layer has both.
   const double bucket = std::max(stack.bucket, stack.bucket_of_rank * p.data_ranks());
+  const bool whole = stack.whole_shards && (p.zero == 1 || p.zero == 2);
   const auto pieces = [&](double parameters) {
+    if (whole) return 1.0;
     return bucket > 0 ? std::ceil(parameters / bucket) : std::max(1, layers);
   };
   const double buckets = pieces(n.trained_dense) + (bucket > 0 ? pieces(n.trained_experts) : 0);
@@ -365,11 +356,23 @@ StageParts IterationModel::stage(const TrainingJob& job, const StackTraits& stac
            travel(CollectiveKind::kAllReduce, Group::kReplica, p.expert_data_ranks() / expert_shard,
                   n.trained_experts, gradient / expert_shard);
   };
+  const auto all_reduced = [&] {
+    return travel(CollectiveKind::kAllReduce, Group::kData, ranks, n.trained_dense, gradient) +
+           travel(CollectiveKind::kAllReduce, Group::kExpertData, p.expert_data_ranks(),
+                  n.trained_experts, gradient);
+  };
   if (p.zero == 0) {
-    out.reduce =
-        travel(CollectiveKind::kAllReduce, Group::kData, ranks, n.trained_dense, gradient) +
-        travel(CollectiveKind::kAllReduce, Group::kExpertData, p.expert_data_ranks(),
-               n.trained_experts, gradient);
+    out.reduce = all_reduced();
+  } else if (whole) {
+    out.late_reduce = all_reduced();
+    out.late_reductions = std::exchange(transfers, {});
+    out.late_gather =
+        travel(CollectiveKind::kAllGather, Group::kData, shard, n.trained_dense, weight) +
+        travel(CollectiveKind::kAllGather, Group::kExpertData, expert_shard, n.trained_experts,
+               weight);
+    out.late_updates = std::exchange(transfers, {});
+    if (shard > 1) out.copies = 1.0 * shard * kTensorsOfLayer * layers;
+    on_port = Seconds(0);
   } else if (p.zero < 3) {
     out.reduce =
         travel(CollectiveKind::kReduceScatter, Group::kData, shard, n.trained_dense, gradient) +
@@ -383,8 +386,8 @@ StageParts IterationModel::stage(const TrainingJob& job, const StackTraits& stac
                         n.trained_experts, weight);
     if (stack.broadcasts && shard > 1) {
       const Collective one{CollectiveKind::kBroadcast, Group::kData, shard, updated / shard};
-      out.broadcast = wires.add(network_.predict(one, place).time, shard);
-      out.broadcasts = {{one, 1.0 * shard, out.broadcast / shard}};
+      out.late_gather = wires.add(network_.predict(one, place).time, shard);
+      out.late_updates = {{one, 1.0 * shard, out.late_gather / shard}};
     } else {
       out.gather +=
           travel(CollectiveKind::kAllGather, Group::kData, shard, n.trained_dense, weight);
@@ -399,47 +402,7 @@ StageParts IterationModel::stage(const TrainingJob& job, const StackTraits& stac
 
   const double owned =
       p.zero == 0 ? n.trained() : n.trained_dense / shard + n.trained_experts / expert_shard;
-  const auto parameters = static_cast<std::int64_t>(std::max(1.0, owned));
-  const TrainingPrecision& f = job.precision;
-  OptimizerStep step =
-      adam_step(parameters, f.activations, f.gradients,
-                f.master_weights ? std::optional(Dtype::kFp32) : std::nullopt, f.moments);
-  const Bytes moment = bytes_per_element(f.moments);
-  if (job.optimizer == Optimizer::kSgd || job.optimizer == Optimizer::kMuon)
-    step.read -= moment, step.written -= moment;  // one moment
-  if (job.optimizer == Optimizer::kAdafactor)
-    step.read -= 2 * moment, step.written -= 2 * moment;  // rows and columns alone
-  // The norm of the gradients reads them once more.
-  const OptimizerStep norm{parameters, gradient, Bytes(0)};
-  const Seconds kernel = kernels_.predict(step).time.value;
-  // fp16 gradients are divided by the scale of the loss and checked for overflow, in place.
-  Seconds scaling;
-  if (f.compute == Dtype::kFp16)
-    scaling = kernels_.predict(OptimizerStep{parameters, gradient, gradient}).time.value;
-  if (job.offload_optimizer) {
-    const BytesPerSecond link = host_link(cluster_.gpu());
-    out.to_host = owned * gradient / link;
-    out.host_step = owned * (step.read + step.written) / kHostMemory;
-    out.from_host = owned * weight / link;
-    out.host_pieces = static_cast<int>(std::ceil(std::max(1.0, owned) / kHostTile));
-    out.optimizer = scaling + kernels_.predict(norm).time.value;
-    return out;
-  }
-  out.optimizer = kernel + scaling + kernels_.predict(norm).time.value;
-  if (job.optimizer == Optimizer::kMuon) {
-    // Five Newton-Schulz steps of a matrix [a, b] with a <= b: 4 a^2 b + 2 a^3 FLOPs each (Jordan
-    // et al. 2024); b is about 3 a in the projections of a layer.
-    const double side = static_cast<double>(model_.hidden) / p.tp;
-    const double products = n.products / (p.zero == 0 ? 1 : p.sharding());
-    const double flops_of = 5 * (4 + 2.0 / 3) * side * products;
-    const Gemm g{static_cast<std::int64_t>(side),
-                 static_cast<std::int64_t>(side),
-                 static_cast<std::int64_t>(side),
-                 1,
-                 Format::kBf16,
-                 false};
-    out.optimizer += kernels_.predict(g).time.value * (flops_of / flops(g).value());
-  }
+  add_optimizer(out, job, owned, n.products);
   return out;
 }
 

@@ -67,8 +67,14 @@ struct StageParts {
   Seconds gather;  // gathering of weights that are updated in shards (ZeRO 1 and 2)
   Seconds reduce_on_port, gather_on_port;  // time of both on the port, as in ChunkParts
   int buckets = 1;                         // number of buckets of equal size in which both travel
-  Seconds broadcast;  // time of the gather if one owner broadcasts after the other
-  std::vector<DataTransfer> reductions, updates, broadcasts;  // the collectives of these three
+  // The same where no computation hides it: after the last backward pass
+  // (StackTraits::whole_shards), and after the optimizer (that, and StackTraits::broadcasts).
+  // `copies`: kernels after the gather that copy weights into place, which the host launches during
+  // the gather.
+  Seconds late_reduce, late_gather;
+  double copies = 0;
+  // The collectives of these four.
+  std::vector<DataTransfer> reductions, updates, late_reductions, late_updates;
   Seconds optimizer;  // the optimizer's kernel, and the norm of the gradients
   // An optimizer on the host: copies of gradients to the host, its step, copies of updated weights
   // back, and the number of pieces of the step and of the copies back.
@@ -129,6 +135,10 @@ class IterationModel {
                    IterationParts& whole, ErrorSum& wires) const;
   StageParts stage(const TrainingJob& job, const StackTraits& stack, const std::vector<int>& chunks,
                    ErrorSum& wires) const;
+
+  // The step of the optimizer: `owned` parameters that the rank updates, and `products` of the
+  // stage's that are matrices of layers.
+  void add_optimizer(StageParts& out, const TrainingJob& job, double owned, double products) const;
 
   const Architecture& model_;
   const Cluster& cluster_;

@@ -77,7 +77,10 @@ void set_plan(TrainingRow& row, const RowCells& get) {
     p.schedule = "zb-v";
     p.vp = 2;
   }
-  if (row.model.layers.size() % (p.pp * p.vp) != 0) {
+  if (p.pp > 1 && p.vp == 1 && !row.stack.name.empty() &&
+      training_stack(row.stack.name).balanced_split) {
+    p.rule.balanced = true;
+  } else if (row.model.layers.size() % (p.pp * p.vp) != 0) {
     p.split = uneven_split(row.model.layers.size(), p.pp * p.vp);
     undeclared("split");
   }

@@ -15,9 +15,28 @@ std::int64_t chunk_share(int layers, int parts, int vp, const char* what) {
   return layers / (parts * vp);
 }
 
+std::vector<std::int64_t> balanced_split(int layers, double head, int pp, int vp) {
+  if (vp > 1) throw Infeasible("stages balanced by parameters have one chunk each");
+  std::vector<std::int64_t> split(static_cast<std::size_t>(pp));
+  const double share = (layers + head) / pp;
+  int stage = 0;
+  for (int layer = 1; layer <= layers; ++layer) {
+    ++split[static_cast<std::size_t>(stage)];
+    if (layer > share * (stage + 1)) ++stage;
+  }
+  if (stage != pp - 1)
+    throw Infeasible(fmt::format(
+        "balanced by parameters, {} layers and an LM head of {:.2f} layers leave {} of {} stages "
+        "without a block",
+        layers, head, pp - 1 - stage, pp));
+  return split;
+}
+
 }  // namespace
 
-std::vector<std::int64_t> split_by_rule(const SplitRule& rule, int layers, int pp, int vp) {
+std::vector<std::int64_t> split_by_rule(const SplitRule& rule, int layers, double head, int pp,
+                                        int vp) {
+  if (rule.balanced) return balanced_split(layers, head, pp, vp);
   if (rule.counts() && (rule.first > 0 || rule.last > 0))
     throw Infeasible(
         "account_for_embedding and account_for_loss divide the layers of all stages: they exclude "

@@ -19,6 +19,11 @@ struct StackTraits {
   // gathered at once (InternEvo's HybridZeroOptimizer). An owner holds whole tensors of all layers,
   // so the first layer waits for the last owner and no computation hides the broadcasts.
   bool broadcasts = false;
+  // With weights that are updated in shards, one all-reduce of all gradients follows the last
+  // backward pass, and one gathering of all weights follows the optimizer, so that no computation
+  // hides either. Every tensor is copied out of the part of every rank, by a kernel of its own
+  // (Nanotron, whose ZeRO 1 with fp32 sums does without DistributedDataParallel).
+  bool whole_shards = false;
   // The kernel of a weight's gradient adds to the sum of earlier micro-batches (Megatron's
   // gradient_accumulation_fusion). False: a further kernel reads and adds both.
   bool fused_accumulation = false;

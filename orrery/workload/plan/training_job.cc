@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "orrery/base/error.h"
+#include "orrery/model/architecture/parameters.h"
 #include "orrery/workload/plan/pipeline_schedules.h"
 
 namespace orrery {
@@ -75,6 +76,24 @@ void check_formats(const TrainingPrecision& p) {
         to_text(p.activations), to_text(wide ? D::kFp32 : p.compute)));
 }
 
+// Parameters of the LM head in those that a token passes through in a layer, of the mean layer, as
+// Nanotron counts them (get_block_compute_costs in src/nanotron/models/llama.py): norms are left
+// out, and key and value projections count as wide as the query projection.
+double head_in_layers(const Architecture& model) {
+  double layers = 0;
+  for (std::size_t i = 0; i < model.layers.specs().size(); ++i) {
+    const LayerSpec& spec = model.layers.specs()[i];
+    const LayerParameters n = count_parameters(spec, model.hidden, model.norm);
+    const auto* attention = std::get_if<SoftmaxAttention>(&spec.mixer);
+    const double mixer = attention ? 4.0 * attention->heads * attention->head_dim * model.hidden
+                                   : static_cast<double>(n.mixer);
+    const std::int64_t mlp = n.mlp + n.router + n.shared_experts + n.top_k * n.expert;
+    const double count = model.layers.count(static_cast<int>(i), 0, model.layers.size());
+    layers += count * (mixer + static_cast<double>(mlp));
+  }
+  return layers > 0 ? 1.0 * model.vocab * model.hidden * model.layers.size() / layers : 0;
+}
+
 void check_layers(const Architecture& model, const TrainingPlan& p) {
   const int chunks = p.pp * p.vp, layers = model.layers.size();
   if (p.vp > 1 && p.pp == 1)
@@ -82,7 +101,7 @@ void check_layers(const Architecture& model, const TrainingPlan& p) {
   if (p.rule.given()) {
     if (!p.split.empty())
       throw Infeasible("split lists the layers of each virtual stage: it excludes flags that do");
-    split_by_rule(p.rule, layers, p.pp, p.vp);
+    split_by_rule(p.rule, layers, head_in_layers(model), p.pp, p.vp);
     return;
   }
   if (p.split.empty()) {
@@ -277,7 +296,8 @@ StageLayers chunk_layers(const Architecture& model, const TrainingPlan& plan, in
   assert(0 <= chunk && chunk < chunks);
   if (plan.split.empty() && plan.rule.given()) {
     TrainingPlan listed = plan;
-    listed.split = split_by_rule(plan.rule, model.layers.size(), plan.pp, plan.vp);
+    listed.split =
+        split_by_rule(plan.rule, model.layers.size(), head_in_layers(model), plan.pp, plan.vp);
     return chunk_layers(model, listed, chunk);
   }
   if (plan.split.empty()) {

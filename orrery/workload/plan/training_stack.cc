@@ -14,6 +14,8 @@ constexpr std::string_view kFolder = "training/stacks", kYaml = ".yaml";
 void declare(Fields& f, StackTraits& t) {
   f.add("fused", t.fused, "fusible ops are folded into their neighbours");
   f.add("broadcasts", t.broadcasts, "one owner after the other broadcasts updated weights");
+  f.add("whole_shards", t.whole_shards,
+        "with ZeRO 1, one all-reduce of gradients and one gathering of weights follow the passes");
   f.add("fused_accumulation", t.fused_accumulation,
         "the kernel of a weight's gradient adds to the sum of earlier micro-batches");
   f.add("async_gradients", t.async_gradients,
@@ -31,6 +33,7 @@ void declare(Fields& f, StackTraits& t) {
 
 void declare(Fields& f, StackMemory& m) {
   f.add("fused", m.fused, "norms, gates and activations save their inputs once");
+  f.add("activated_gates", m.activated_gates, "gated MLPs save the activated gate");
   f.add("expanded_kv", m.expanded_kv, "key-value heads are repeated before attention");
   f.add("fp32_adapters", m.fp32_adapters, "adapters are kept in fp32");
   f.add("selective_products", m.selective_products,
@@ -39,7 +42,13 @@ void declare(Fields& f, StackMemory& m) {
   f.add("stage_outputs", m.stage_outputs, "pipeline stages keep what they sent");
   f.add("routed_outputs", m.routed_outputs, "outputs of routed experts are kept");
   f.add("narrow_gradients", m.narrow_gradients, "16-bit gradients exist next to fp32 sums");
+  f.add("narrow_gradients_freed", m.narrow_gradients_freed,
+        "16-bit gradients are freed after the backward pass of a micro-batch");
+  f.add("gradient_buckets", m.gradient_buckets,
+        "without ZeRO, buckets of gradients exist beside the gradients");
   f.add("step_copy", m.step_copy, "the optimizer step copies what it updates");
+  f.add("gathered_copies", m.gathered_copies, "copies of all weights while shards are gathered")
+      .range(0, 4);
   f.add("fp32_parameters", m.fp32_parameters, "master weights are the only parameters");
   f.add("logits_extra", m.logits_extra, "bytes of a logit in addition to its own").range(0, 32);
   f.add("fused_logits", m.fused_logits, "bytes of a logit with a fused loss").range(0, 32);
@@ -114,6 +123,8 @@ TrainingStackProfile read_stack(const Bundle::File& file, std::string name) {
         g.add("zero", s.zero, "ZeRO stage with several data-parallel ranks").range(0, 3);
         g.add("sequence_parallel", s.sequence_parallel,
               "sequence parallelism with tensor parallelism");
+        g.add("balanced_split", s.balanced_split,
+              "layers are divided among stages by parameters, with the LM head");
       },
       "settings if a user does not state them");
   f.group("traits", [&](Fields& g) { declare(g, s.traits); }, "kernels and transfers");

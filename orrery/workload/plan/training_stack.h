@@ -38,6 +38,8 @@ struct StackMemory {
   // Norms, gates and activations are fused or compiled: each saves its inputs once, in the format
   // of the activations. False: RMS norms also save an fp32 copy, and gated MLPs the activated gate.
   bool fused = true;
+  // Gated MLPs save the activated gate even where `fused` holds (Nanotron's GLUActivation).
+  bool activated_gates = false;
   // Key-value heads are repeated before attention until there is one for each head (PyTorch's
   // SDPA).
   bool expanded_kv = false;
@@ -58,8 +60,18 @@ struct StackMemory {
   // 16-bit gradients of the micro-batch exist in addition to fp32 sums (DeepSpeed's bf16
   // optimizer).
   bool narrow_gradients = false;
+  // They are freed when they are added to the sums, after the backward pass of the micro-batch, so
+  // that they do not exist beside the activations of all micro-batches in flight (Nanotron's
+  // FP32GradientAccumulator).
+  bool narrow_gradients_freed = false;
+  // Without ZeRO, buckets of gradients in the format of the activations exist beside the gradients
+  // (PyTorch's DistributedDataParallel without gradient_as_bucket_view).
+  bool gradient_buckets = false;
   // The optimizer step holds a copy of what it updates (PyTorch's default multi-tensor Adam).
   bool step_copy = false;
+  // Copies of all weights that exist while updated shards are gathered under ZeRO 1 and 2
+  // (Nanotron's all_gather_coalesced: one of its own, and PyTorch's of a list of outputs).
+  int gathered_copies = 0;
   // With master weights, the fp32 copy is the only copy of the parameters (FSDP).
   bool fp32_parameters = false;
   // Bytes of a logit at the peak of the loss, in addition to its own in the format of the
@@ -134,6 +146,8 @@ struct TrainingStackProfile {
   std::vector<std::string> sources;
   int zero = 0;                    // default ZeRO stage with several data-parallel ranks
   bool sequence_parallel = false;  // default with tensor parallelism
+  // Layers that no key of the question divides are divided by SplitRule::balanced.
+  bool balanced_split = false;
   StackTraits traits;
   // Traits of releases from a year on; none: all releases have `traits`.
   std::optional<double> since;

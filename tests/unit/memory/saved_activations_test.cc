@@ -86,6 +86,11 @@ TEST(SavedActivations, GroupedQueriesAndGatedMlp) {
   const double more = 2 * 4 * 4096 + 2 * (8192 - 2048) + 2 * 14336;
   EXPECT_DOUBLE_EQ(layer_activations(m, m.layers.specs()[0], job, eager).saved.value(),
                    tokens * (fused + more));
+  // Fused norms beside an eager activation (Nanotron).
+  TrainingMemoryConstants gates;
+  gates.activated_gates = true;
+  EXPECT_DOUBLE_EQ(layer_activations(m, m.layers.specs()[0], job, gates).saved.value(),
+                   tokens * (fused + 2 * 14336));
   // fp8: operands in one byte; attention's output is kept in both.
   job.precision.compute = Dtype::kFp8;
   EXPECT_DOUBLE_EQ(layer_bytes(m, job), tokens * (fused - 2 * 4096 + 4096 - 14336));

@@ -240,6 +240,36 @@ TEST(TrainingMemory, MomentsOfThePeak) {
       8192.0 * 3072 * (28 * 2 + 4 + 2 + 2 - 2 * 2), 1);
 }
 
+// Four stages, whose first holds four micro-batches. 16-bit gradients that are freed after each
+// backward pass never meet the activations of all four, so that they cost at most what they take,
+// and nothing where a micro-batch's activations are larger. Without ZeRO, buckets of gradients cost
+// 2 bytes for each parameter; with ZeRO 1, the copies of a gathering cost only at the step.
+TEST(TrainingMemory, GradientsBesideTheSums) {
+  const Architecture m = gpt(16, 4096, 32);
+  TrainingJob job;
+  job.seq = 8192, job.plan.pp = 4, job.plan.dp = 2, job.plan.zero = 1, job.global_batch = 16;
+  const auto bytes = [&](const TrainingMemoryConstants& s) {
+    return training_memory(m, job, s, gpu()).total();
+  };
+  const Bytes narrow(2 * chunk_parameters(m, job, 0).all());
+  TrainingMemoryConstants plain, kept, freed, copied;
+  kept.narrow_gradients = freed.narrow_gradients = freed.narrow_gradients_freed = true;
+  EXPECT_NEAR((bytes(kept) - bytes(plain)) / narrow, 1, 1e-9);
+  EXPECT_EQ(bytes(freed), bytes(plain));  // a micro-batch's activations are larger
+  job.seq = 128;
+  EXPECT_GT(bytes(freed), bytes(plain));
+  EXPECT_LT(bytes(freed), bytes(kept));
+  EXPECT_EQ(training_memory(m, job, freed, gpu()).moment, "end of backward");
+  copied.gathered_copies = 2;
+  const TrainingMemory step = training_memory(m, job, copied, gpu());
+  EXPECT_EQ(step.moment, "optimizer step");
+  EXPECT_LT(step.total() - bytes(plain), 2 * narrow);
+  job.plan.zero = 0;
+  EXPECT_EQ(bytes(copied), bytes(plain));
+  copied.gradient_buckets = true;
+  EXPECT_NEAR((bytes(copied) - bytes(plain)) / narrow, 1, 1e-9);
+}
+
 TEST(TrainingMemory, ProbabilityOfFitting) {
   TrainingMemory m;
   m.capacity = m.weights = gigabytes(80);

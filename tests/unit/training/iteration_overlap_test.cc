@@ -307,17 +307,48 @@ TEST(IterationOverlap, NothingHidesBroadcasts) {
   TrainingJob j = job_of(1, 1, 1, 1, 64);
   j.plan.dp = 16, j.plan.zero = 1;
   const IterationParts parts = machine.parts(model, j, {.broadcasts = true});
-  const Seconds broadcast = parts.stages.at(0).broadcast;
+  const Seconds broadcast = parts.stages.at(0).late_gather;
   EXPECT_GT(broadcast, Seconds(0));
   EXPECT_EQ(parts.stages.at(0).gather, Seconds(0));
   const auto k = training_constants(prior_constants(), "internevo", Catalog().gpu("a100-80g-sxm"),
                                     j.precision);
   EXPECT_NEAR(iteration_time(parts, k, j).gather.value(), broadcast.value(), 1e-12);
   IterationParts without = parts;
-  without.stages.at(0).broadcast = Seconds(0);
+  without.stages.at(0).late_gather = Seconds(0);
   const Seconds events = iteration_events(parts, k, j, false).total;
   EXPECT_NEAR((events - iteration_events(without, k, j, false).total).value(), broadcast.value(),
               1e-9);
+}
+
+// All gradients are reduced at once after the passes, and all weights gathered at once after the
+// optimizer; the host copies every tensor out of the part of every rank.
+TEST(IterationOverlap, NothingHidesWholeShards) {
+  const Architecture model = gpt(8, 4096, 32);
+  const Machine machine(16);
+  TrainingJob j = job_of(1, 1, 1, 1, 64);
+  j.plan.dp = 16, j.plan.zero = 1;
+  const IterationParts parts = machine.parts(model, j, {.whole_shards = true});
+  const StageParts& stage = parts.stages.at(0);
+  EXPECT_EQ(stage.reduce, Seconds(0));
+  EXPECT_EQ(stage.gather, Seconds(0));
+  // An all-reduce moves twice the bytes of the reduce-scatter of other stacks.
+  const Seconds scatter = machine.parts(model, j).stages.at(0).reduce;
+  EXPECT_GT(stage.late_reduce / scatter, 1.5);
+  EXPECT_LT(stage.late_reduce / scatter, 2.5);
+  const auto k =
+      training_constants(prior_constants(), "nanotron", Catalog().gpu("a100-80g-sxm"), j.precision);
+  const Seconds views = k.launch_time(16 * 6 * 8);  // ranks, tensors of a layer, layers
+  EXPECT_NEAR(late_gather_time(stage, k) / (views + std::max(views, stage.late_gather)), 1, 1e-12);
+  const IterationTime time = iteration_time(parts, k, j);
+  EXPECT_NEAR(time.reduce / stage.late_reduce, 1, 1e-12);
+  EXPECT_NEAR(time.gather / late_gather_time(stage, k), 1, 1e-12);
+  EXPECT_NEAR(time.total / iteration_events(parts, k, j, false).total, 1, 1e-9);
+  // Without ZeRO the reduction overlaps with the last backward pass.
+  j.plan.zero = 0;
+  const StageParts whole = machine.parts(model, j, {.whole_shards = true}).stages.at(0);
+  EXPECT_GT(whole.reduce, Seconds(0));
+  EXPECT_EQ(whole.late_reduce, Seconds(0));
+  EXPECT_EQ(late_gather_time(whole, k), Seconds(0));
 }
 
 }  // namespace iteration_overlap_test
