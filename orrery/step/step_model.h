@@ -42,7 +42,6 @@
 #include <vector>
 
 #include "orrery/kernel/tiers/kernel_model.h"
-#include "orrery/kernel/tiers/remembered_kernels.h"
 #include "orrery/model/architecture/architecture.h"
 #include "orrery/network/collectives/network_model.h"
 #include "orrery/step/step_governor.h"
@@ -50,6 +49,11 @@
 #include "orrery/workload/plan/engine.h"
 
 namespace orrery {
+
+class StepMemory;
+class StepMemories;
+struct StepFacts;
+struct PartSum;
 
 // One op of a step, with all its calls.
 struct StepTerm {
@@ -94,11 +98,12 @@ class StepModel {
   // which determines the rate of a full pipeline. `with_terms` fills StepTime::terms.
   StepTime time(const Batch& batch, bool with_terms = false, int stage = -1) const;
 
-  // The same steps with the times of `kernels`, which it borrows, in the place of its own.
-  StepModel with(const KernelModel& kernels) const;
+  // The same steps, of which `memory`, which it borrows, remembers what it can (step_memory.h). The
+  // memory is one of memories().take(kernels()). Their time() is not thread-safe.
+  StepModel with(StepMemory& memory) const;
   const KernelModel& kernels() const { return kernels_; }
-  // Memories of its kernels for simulations, which ask for the same ops again and again.
-  KernelMemories& memories() const { return *memories_; }
+  // Memories of its steps for simulations, which ask for the same ops again and again.
+  StepMemories& memories() const { return *memories_; }
 
   const ParallelPlan& plan() const { return plan_; }
   bool governed() const { return governor_ != nullptr; }
@@ -108,8 +113,16 @@ class StepModel {
   Estimate<Seconds> through_all_stages(const Batch& batch) const;
 
  private:
-  StepTime time_of(const KernelModel& kernels, const Batch& batch, bool with_terms,
-                   int stage) const;
+  // `memory`: of steps with these kernels; null: there is none.
+  StepTime time_of(const KernelModel& kernels, const Batch& batch, bool with_terms, int stage,
+                   StepMemory* memory) const;
+  StepFacts facts_of(const Batch& batch, int stage) const;
+  // Both add the parts of a step to `sum` and return its program, whose ops may be left out.
+  // `terms` receives its terms, if it is not null.
+  Program add_ops(const KernelModel& kernels, const Batch& batch, const StepFacts& facts,
+                  const ProgramOptions& options, PartSum& sum, std::vector<StepTerm>* terms) const;
+  Program add_remembered(StepMemory& memory, const Batch& batch, const StepFacts& facts,
+                         const ProgramOptions& options, PartSum& sum) const;
 
   const Architecture& model_;
   const ParallelPlan& plan_;
@@ -119,7 +132,8 @@ class StepModel {
   const NetworkModel& network_;
   double expert_skew_;
   const StepGovernor* governor_ = nullptr;
-  std::shared_ptr<KernelMemories> memories_;
+  StepMemory* memory_ = nullptr;
+  std::shared_ptr<StepMemories> memories_;
 };
 
 // Factor on the time of decode attention in a step that also carries a prompt, >= 1

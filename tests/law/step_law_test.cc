@@ -9,6 +9,7 @@
 #include "orrery/hardware/cluster.h"
 #include "orrery/model/catalog/catalog.h"
 #include "orrery/network/collectives/make_network.h"
+#include "orrery/step/step_memory.h"
 #include "orrery/step/step_model.h"
 
 namespace orrery {
@@ -152,6 +153,47 @@ RC_GTEST_PROP(StepLaw, MoreWorkTakesMoreTime, ()) {
   }
   const EngineProfile engine = load_engine(q.engine, Bundle());
   RC_ASSERT(time(q, engine, larger).total.value >= time(q, engine, q.batch).total.value * 0.95);
+}
+
+// The times of a model with a memory of other steps are those of the model without, to the bit.
+RC_GTEST_PROP(StepLaw, IsTheSameWithAMemory, ()) {
+  Question q = any_question();
+  q.model = load_model(*rc::gen::element<std::string>(
+      "llama-3-8b", "mixtral-8x7b", "gemma-2-9b", "deepseek-v2-lite", "qwen3-next-80b-a3b",
+      "llama-4-scout", "gpt-oss-20b", "nemotron-h-56b"));
+  q.plan = {*rc::gen::element(1, 2), *rc::gen::element(1, 2), *rc::gen::element(1, 2), 1};
+  const Catalog catalog;
+  const auto network = make_network_model(
+      Cluster(catalog, catalog.gpu(q.gpu), q.plan.devices(), ""), q.plan, "nccl", Bundle());
+  const Precision precision = native_precision(q.model);
+  const EngineProfile engine = load_engine(q.engine, Bundle());
+  const StepModel asked(q.model, q.plan, precision, engine, kernels_of(q.gpu), *network, 1.01);
+  const auto memory = asked.memories().take(asked.kernels());
+  const StepModel remembering = asked.with(*memory);
+  for (int i = 0; i < 20; ++i) {
+    // Few sizes, so that many steps have a number of tokens or of sequences in common.
+    Batch batch;
+    for (int chunks = *rc::gen::inRange(0, 3); chunks > 0; --chunks)
+      batch.groups.push_back({*rc::gen::inRange(1, 3), *rc::gen::element(8, 100, 900),
+                              static_cast<double>(*rc::gen::element(0, 16, 2000)),
+                              *rc::gen::arbitrary<bool>()});
+    if (batch.groups.empty() || *rc::gen::arbitrary<bool>())
+      batch.groups.push_back({*rc::gen::inRange(1, 4), 1, 100.0 * *rc::gen::inRange(1, 50)});
+    if (*rc::gen::inRange(0, 4) == 0)
+      batch.groups.push_back({2, 4, 100.0 * *rc::gen::inRange(1, 50), true, true});
+    const int stage = *rc::gen::inRange(-1, q.plan.pp);
+    const StepTime a = asked.time(batch, false, stage), b = remembering.time(batch, false, stage);
+    RC_ASSERT(a.total.value == b.total.value);
+    RC_ASSERT(a.total.shared == b.total.shared);
+    RC_ASSERT(a.total.own == b.total.own);
+    RC_ASSERT(a.kernels == b.kernels);
+    RC_ASSERT(a.communication == b.communication);
+    RC_ASSERT(a.compute == b.compute);
+    RC_ASSERT(a.memory == b.memory);
+    RC_ASSERT(a.launches == b.launches);
+    RC_ASSERT(a.host == b.host);
+    RC_ASSERT(a.layers == b.layers);
+  }
 }
 
 }  // namespace step_law_test

@@ -41,17 +41,4 @@ KernelTime RememberedKernels::predict(const Op& op) const {
   return time;
 }
 
-std::unique_ptr<RememberedKernels> KernelMemories::take(const KernelModel& kernels) {
-  const std::lock_guard lock(mutex_);
-  if (unused_.empty()) return std::make_unique<RememberedKernels>(kernels);
-  std::unique_ptr<RememberedKernels> memory = std::move(unused_.back());
-  unused_.pop_back();
-  return memory;
-}
-
-void KernelMemories::give_back(std::unique_ptr<RememberedKernels> memory) {
-  const std::lock_guard lock(mutex_);
-  unused_.push_back(std::move(memory));
-}
-
 }  // namespace orrery

@@ -3,8 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -32,18 +30,6 @@ class RememberedKernels : public KernelModel {
   mutable std::vector<std::uint32_t> places_;  // in known_, from 1, by a hash of the op; 0: none
   mutable std::vector<Known> known_;
   mutable std::size_t oldest_ = 0;  // of known_, once it has as many as it may have
-};
-
-// Memories of one kernel model for users that follow each other, or work side by side.
-class KernelMemories {
- public:
-  // A memory that nobody uses; give it back.
-  std::unique_ptr<RememberedKernels> take(const KernelModel& kernels);
-  void give_back(std::unique_ptr<RememberedKernels> memory);
-
- private:
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<RememberedKernels>> unused_;
 };
 
 }  // namespace orrery

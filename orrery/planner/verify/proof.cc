@@ -103,16 +103,19 @@ std::vector<Proof> prove_all(const Scenario& question, const std::vector<Raced>&
           if (plan.kept) plans.push_back(std::move(plan));
         }
       });
+  // The longest tasks of all plans have the lowest numbers and are dealt first, so that no rank
+  // begins one of them when nothing else is left.
+  const std::size_t n = plans.size();
   const auto ahead = [&](std::size_t task, double) {
-    Proof copy = plans[task / kTasks];
-    prove_part(question, task % kTasks, copy, apart);
+    Proof copy = plans[task % n];
+    prove_part(question, task / n, copy, apart);
   };
-  desk.together("proof", plans.size() * kTasks, ahead, [&] {
-    for (std::size_t i = 0; i < plans.size(); ++i) {
+  desk.together("proof", n * kTasks, ahead, [&] {
+    for (std::size_t i = 0; i < n; ++i) {
       Proof plan = plans[i];
       try {
         for (std::size_t part = 0; part < kTasks; ++part) {
-          desk.reach(i * kTasks + part);
+          desk.reach(part * n + i);
           prove_part(question, part, plan, trials);
         }
         out.push_back(std::move(plan));

@@ -10,6 +10,7 @@
 #include "orrery/energy/power/clock_power.h"
 #include "orrery/energy/power/held_parts.h"
 #include "orrery/scenario/setup/board_governor.h"
+#include "orrery/step/step_memory.h"
 
 namespace orrery {
 namespace {
@@ -42,11 +43,11 @@ class MeanSteps {
   // `by_kernel`: with their kernels by kind, on `gpu`.
   MeanSteps(const StepModel& steps, const Gpu& gpu, bool by_kernel)
       : asked_(steps),
-        kernels_(steps.memories().take(steps.kernels())),
-        steps_(steps.with(*kernels_)),
+        memory_(steps.memories().take(steps.kernels())),
+        steps_(steps.with(*memory_)),
         gpu_(gpu),
         by_kernel_(by_kernel) {}
-  ~MeanSteps() { asked_.memories().give_back(std::move(kernels_)); }
+  ~MeanSteps() { asked_.memories().give_back(std::move(memory_)); }
 
   // Adds their kernels to `kinds`. REQUIRES steps.
   ClockedSteps all(const StepCounts& counts, WorkOfKinds& kinds) {
@@ -97,8 +98,8 @@ class MeanSteps {
   }
 
   const StepModel& asked_;
-  std::unique_ptr<RememberedKernels> kernels_;
-  const StepModel steps_;  // asked_ with kernels_
+  std::unique_ptr<StepMemory> memory_;
+  const StepModel steps_;  // asked_ with memory_
   const Gpu& gpu_;
   const bool by_kernel_;
   std::unordered_map<Key, Mean, HashOfKey> known_;

@@ -150,6 +150,7 @@ class VllmV1 : public Scheduler {
         passed_over_.push_back(slot);
         continue;
       }
+      if (l.reserve_full && engine.kv.lacks_blocks(s)) break;
       const std::int32_t cached = engine.kv.cached_prefix(s);
       std::int64_t n = chunk(l, s.tokens - cached);
       if (l.chunked_prefill) {

@@ -79,21 +79,23 @@ void BlockPool::release(BlockId block) {
 }
 
 void BlockPool::release(std::span<const BlockId> blocks) {
-  if (!cached_.empty()) {
-    for (std::size_t i = blocks.size(); i-- > 0;) {
-      if (blocks[i] != kNoBlock) release(blocks[i]);
-    }
-    return;
-  }
   const auto more = static_cast<std::int64_t>(blocks.size());
   if (tail_ - head_ + more > static_cast<std::int64_t>(queue_.size())) make_room(more);
-  // There is room for all of them: one that is kNoBlock is written, and the next one over it.
+  // There is room for all of them: one that stays out of the queue is written, and the next one
+  // over it.
   BlockId* const queue = queue_.data();
   const std::size_t mask = queue_.size() - 1;
   std::int64_t tail = tail_;
   for (std::size_t i = blocks.size(); i-- > 0;) {
-    queue[static_cast<std::size_t>(tail) & mask] = blocks[i];
-    tail += blocks[i] != kNoBlock;
+    const BlockId block = blocks[i];
+    queue[static_cast<std::size_t>(tail) & mask] = block;
+    bool unused = block != kNoBlock;
+    if (cached(block)) {
+      Record& r = records_[index(block)];
+      unused = --r.users == 0;
+      if (unused) r.place = tail;
+    }
+    tail += unused;
   }
   free_ += tail - tail_;
   tail_ = tail;

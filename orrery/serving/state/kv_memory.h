@@ -120,6 +120,12 @@ class KvMemory {
   // Free blocks of pool() and of window_pool() once the found prefix is taken.
   std::int64_t free_after_prefix() const { return pool_.free() - prefix_idle_; }
   std::int64_t window_free() const { return window_pool_->free() - window_prefix_idle_; }
+  // Whether a sequence without KV cache needs more blocks at once than are free, whatever the
+  // prefix cache holds of it: nobody else has blocks of its tokens. False: they may suffice.
+  bool lacks_blocks(const Sequence& s) const {
+    return plain_ && !windowed() && load_.requests[s.request].ids == 0 &&
+           KvGroups::rows(s.tokens, block_size_) > pool_.free();
+  }
   // Most blocks that a sequence of `tokens` tokens holds at once in addition to the found prefix:
   // its windowed groups give back blocks while it is computed (vLLM's
   // max_admission_blocks_per_request).

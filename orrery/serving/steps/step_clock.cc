@@ -48,13 +48,13 @@ double mean(std::int64_t sum, std::int64_t n) {
 
 StepClock::StepClock(const StepModel& steps, StepScale scale, const LoraShape& lora)
     : asked_steps_(steps),
-      kernels_(steps.memories().take(steps.kernels())),
-      steps_(steps.with(*kernels_)),
+      memory_(steps.memories().take(steps.kernels())),
+      steps_(steps.with(*memory_)),
       scale_(scale) {
   batch_.lora = lora;
 }
 
-StepClock::~StepClock() { asked_steps_.memories().give_back(std::move(kernels_)); }
+StepClock::~StepClock() { asked_steps_.memories().give_back(std::move(memory_)); }
 
 SimTime StepClock::time(const StepShape& step) {
   if (step.chunks.empty()) {

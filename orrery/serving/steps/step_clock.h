@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "orrery/serving/steps/step_timer.h"
+#include "orrery/step/step_memory.h"
 #include "orrery/step/step_model.h"
 
 namespace orrery {
@@ -71,8 +72,8 @@ class StepClock : public StepTimer {
   double asked(std::int64_t wave_tokens);
 
   const StepModel& asked_steps_;
-  std::unique_ptr<RememberedKernels> kernels_;
-  const StepModel steps_;  // asked_steps_ with kernels_
+  std::unique_ptr<StepMemory> memory_;
+  const StepModel steps_;  // asked_steps_ with memory_
   StepScale scale_;
   bool all_stages_ = false;
   std::unique_ptr<StepClock> through_;      // for latency(); made at its first call

@@ -8,10 +8,14 @@
 namespace orrery {
 
 void add_mixer(OpList& ops, const RankStep& step, const Mixer& mixer);
+// The ops of a mixer that depend on the groups of sequences (OpSource::kGroups).
+void add_mixer_of_groups(OpList& ops, const RankStep& step, const Mixer& mixer);
 
 // softmax_attention_ops.cc, latent_attention_ops.cc, linear_attention_ops.cc,
 // sparse_attention_ops.cc.
 void add_softmax_attention(OpList& ops, const RankStep& step, const SoftmaxAttention& attention);
+// Its calls of attention alone, the ops that depend on the groups of sequences.
+void add_attention_calls(OpList& ops, const RankStep& step, const SoftmaxAttention& attention);
 void add_latent_attention(OpList& ops, const RankStep& step, const LatentAttention& attention);
 void add_compressed_attention(OpList& ops, const RankStep& step, const CompressedAttention& a);
 // Softmax attention that chooses blocks of keys. REQUIRES attention.blocks.

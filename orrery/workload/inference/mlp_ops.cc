@@ -49,15 +49,10 @@ double busiest_load(const RankStep& step, const MoeMlp& m) {
              : expert_imbalance(tokens, m.experts, m.top_k, ep, step.expert_skew);
 }
 
-// Steps that only decode, for which DeepEP has kernels of low latency.
-bool decodes_only(const RankStep& step) {
-  return std::all_of(step.batch.groups.begin(), step.batch.groups.end(),
-                     [](const SequenceGroup& g) { return g.new_tokens == 1 || g.verify; });
-}
-
+// DeepEP has kernels of low latency for steps that only decode.
 bool low_latency(const RankStep& step) {
   const DeepEpMode mode = step.plan.experts.mode;
-  return mode == DeepEpMode::kLowLatency || (mode == DeepEpMode::kAuto && decodes_only(step));
+  return mode == DeepEpMode::kLowLatency || (mode == DeepEpMode::kAuto && decodes_only(step.batch));
 }
 
 // One leg of the exchange of tokens between dp groups and experts; `element` is what a value takes

@@ -41,6 +41,16 @@ void add_embedding(OpList& ops, const RankStep& step) {
   add_stream_start(ops, step);
 }
 
+// The ops of `count` equal layers that depend on the groups of sequences.
+void add_layers_of_groups(OpList& ops, const RankStep& step, const LayerSpec& layer, int count) {
+  ops.repeat(count);
+  add_mixer_of_groups(ops, step, layer.mixer);
+  ops.depend_on(OpSource::kGroups);
+  add_lora(ops, step, layer);
+  ops.depend_on(OpSource::kTokens);
+  ops.repeat(1);
+}
+
 // Norms, both mixers, residual adds and the all-reduces of `count` equal layers.
 void add_layers(OpList& ops, const RankStep& step, const LayerSpec& layer, int count) {
   const bool mixes = !std::holds_alternative<NoMixer>(layer.mixer);
@@ -71,7 +81,9 @@ void add_layers(OpList& ops, const RankStep& step, const LayerSpec& layer, int c
   ops.repeat(count);
   add_mixer(ops, step, layer.mixer);
   add_mlp(ops, step, layer.mlp);
+  ops.depend_on(OpSource::kGroups);
   add_lora(ops, step, layer);
+  ops.depend_on(OpSource::kTokens);
   if (parallel) elementwise("residual_add", Elementwise::Kind::kAdd, 1, 2, 1);
   if (step.tp() > 1 && blocks > 0) {
     ops.repeat(1.0 * count * (parallel ? 1 : blocks));
@@ -117,11 +129,14 @@ void add_end(OpList& ops, const RankStep& step) {
                                    : 2,
                      streams || sources > 0 ? 1.0 : 2});
   }
-  if (model.kind != Kind::kEncoder) return add_lm_head(ops, step);
-  if (model.pooler) {
+  ops.depend_on(OpSource::kOutputs);
+  if (model.kind != Kind::kEncoder) {
+    add_lm_head(ops, step);
+  } else if (model.pooler) {
     ops.gemm("pooler", Part::kLmHead, step.batch.sequences, step.hidden(), step.hidden(),
              step.plain());
   }
+  ops.depend_on(OpSource::kTokens);
 }
 
 // Multiply-adds with weights a stage does: what decides which one is the slowest.
@@ -181,7 +196,13 @@ std::string_view to_text(Part part) {
 Program forward_program(const Architecture& model, const ParallelPlan& plan,
                         const Precision& precision, const Batch& batch,
                         const ProgramOptions& options) {
-  check_plan(model, plan, precision);
+  return forward_program_parts(model, plan, precision, batch, options, false).program;
+}
+
+ProgramParts forward_program_parts(const Architecture& model, const ParallelPlan& plan,
+                                   const Precision& precision, const Batch& batch,
+                                   const ProgramOptions& options, bool groups_alone) {
+  if (!groups_alone) check_plan(model, plan, precision);
   const RankStep step{model, plan, precision, options.expert_skew,
                       rank_batch(batch, plan.dp, options.padding)};
   if (model.kind == Kind::kEncoder) {
@@ -190,30 +211,38 @@ Program forward_program(const Architecture& model, const ParallelPlan& plan,
       throw InputError(fmt::format("{} is an encoder: it has no past tokens", model.id));
     }
   }
-  const auto slice = [&]() -> LayerSlice {
-    if (options.slice) return *options.slice;
-    const int stage = chosen_stage(step, options.stage);
-    return {stage_layers(model.layers.size(), plan.pp, stage), stage == 0, stage == plan.pp - 1};
-  }();
+  const int stage = options.slice ? 0 : chosen_stage(step, options.stage);
+  const LayerSlice slice = options.slice
+                               ? *options.slice
+                               : LayerSlice{stage_layers(model.layers.size(), plan.pp, stage),
+                                            stage == 0, stage == plan.pp - 1};
   const StageLayers range = slice.layers;
 
   constexpr std::size_t kOpsPerLayer = 14, kOtherOps = 8;
-  OpList ops(kOtherOps + model.layers.specs().size() * (kOpsPerLayer + batch.groups.size()));
-  if (slice.start) add_embedding(ops, step);
+  const std::size_t per_layer = (groups_alone ? 0 : kOpsPerLayer) + batch.groups.size();
+  OpList ops((groups_alone ? 0 : kOtherOps) + model.layers.specs().size() * per_layer);
+  if (slice.start && !groups_alone) add_embedding(ops, step);
   for (std::size_t i = 0; i < model.layers.specs().size(); ++i) {
     const int count = model.layers.count(static_cast<int>(i), range.first, range.last);
     ops.layer_spec(static_cast<int>(i));
-    if (count > 0) add_layers(ops, step, model.layers.specs()[i], count);
+    const LayerSpec& spec = model.layers.specs()[i];
+    if (count > 0)
+      groups_alone ? add_layers_of_groups(ops, step, spec, count)
+                   : add_layers(ops, step, spec, count);
   }
   ops.layer_spec(-1);
-  if (slice.end) add_end(ops, step);
-  if (plan.pp > 1 && !options.slice) {
+  if (slice.end && !groups_alone) add_end(ops, step);
+  if (plan.pp > 1 && !options.slice && !groups_alone) {
     const double rows =
         sent_rows(model, model.layers.at(std::max(0, range.last - 1))) * residual_streams(model);
     ops.collective("pp_send", Collective::Kind::kSend, Collective::Group::kPipeline, plan.pp,
                    rows * step.stream());
   }
-  return {ops.take(), step.tokens(), step.batch.sampled, range.size()};
+  return {{ops.take(), step.tokens(), step.batch.sampled, range.size()},
+          {step.tokens(), step.batch.all_tokens,
+           model.kind == Kind::kEncoder ? step.batch.sequences : step.batch.logits, stage,
+           decodes_only(step.batch)},
+          ops.take_origins()};
 }
 
 }  // namespace orrery

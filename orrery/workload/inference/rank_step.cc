@@ -80,6 +80,11 @@ RankBatch rank_batch(const Batch& batch, int dp, std::int64_t padding) {
   return rank;
 }
 
+bool decodes_only(const RankBatch& batch) {
+  return std::all_of(batch.groups.begin(), batch.groups.end(),
+                     [](const SequenceGroup& g) { return g.new_tokens == 1 || g.verify; });
+}
+
 void OpList::quantise(std::string_view name, Part part, std::int64_t rows, std::int64_t width,
                       Bytes element, Format format) {
   // The measured products of fp8, fp8_block and nvfp4 quantise their input themselves.

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "orrery/model/architecture/architecture.h"
-#include "orrery/workload/inference/program.h"
+#include "orrery/workload/inference/program_parts.h"
 
 namespace orrery {
 
@@ -26,6 +26,9 @@ struct RankBatch {
 // The share of the busiest dp group. Sequences are dealt to the groups in turn, those with the most
 // new tokens first. InputError as for forward_program.
 RankBatch rank_batch(const Batch& batch, int dp, std::int64_t padding);
+
+// Whether every sequence computes one token or verifies drafts.
+bool decodes_only(const RankBatch& batch);
 
 struct RankStep {
   const Architecture& model;
@@ -54,16 +57,22 @@ struct RowPasses {
 
 class OpList {
  public:
-  explicit OpList(std::size_t expected) { ops_.reserve(expected); }
+  explicit OpList(std::size_t expected) {
+    ops_.reserve(expected);
+    origins_.reserve(expected);
+  }
 
   // Sets how often each op appended from now on runs.
   void repeat(double count) { count_ = count; }
   // Sets the LayerSpec that the ops appended from now on belong to; -1: none.
   void layer_spec(int spec) { spec_ = spec; }
+  // Sets what the ops appended from now on depend on, which begins a section. kTokens at first.
+  void depend_on(OpSource source) { origin_ = {source, origin_.section + 1}; }
   // Sets whether the ops appended from now on belong to shared experts.
   void shared_experts(bool are) { shared_expert_ = are; }
 
   void add(std::string_view name, Part part, const Op& op, bool fusible = false) {
+    origins_.push_back(origin_);
     ops_.push_back({op, count_, name, part, fusible, shared_expert_, spec_, std::nullopt});
   }
   void gemm(std::string_view name, Part part, std::int64_t m, std::int64_t n, std::int64_t k,
@@ -92,9 +101,12 @@ class OpList {
   }
 
   std::vector<ProgramOp> take() { return std::move(ops_); }
+  std::vector<OpOrigin> take_origins() { return std::move(origins_); }
 
  private:
   std::vector<ProgramOp> ops_;
+  std::vector<OpOrigin> origins_;
+  OpOrigin origin_;
   double count_ = 1;
   bool shared_expert_ = false;
   int spec_ = -1;

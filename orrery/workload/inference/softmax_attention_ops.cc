@@ -151,6 +151,21 @@ void add_gate(OpList& ops, const RankStep& step, const SoftmaxAttention& a, cons
 
 }  // namespace
 
+void add_attention_calls(OpList& ops, const RankStep& step, const SoftmaxAttention& a) {
+  const RankHeads r = rank_heads(step, a);
+  ops.depend_on(OpSource::kGroups);
+  for (const SequenceGroup& g : step.batch.groups) {
+    if (g.decoding()) continue;
+    if (a.window > 0 && a.window_kind == WindowKind::kChunked) {
+      add_chunked_prefill(ops, r.prefill, g, a.window);
+    } else {
+      add_prefill(ops, r.prefill, g.sequences, g.new_tokens, std::llround(g.past));
+    }
+  }
+  add_decode(ops, step, a, r.decode);
+  ops.depend_on(OpSource::kTokens);
+}
+
 void add_softmax_attention(OpList& ops, const RankStep& step, const SoftmaxAttention& a) {
   const RankHeads r = rank_heads(step, a);
   const std::int64_t out = std::int64_t{r.heads} * a.value_dim;
@@ -163,15 +178,7 @@ void add_softmax_attention(OpList& ops, const RankStep& step, const SoftmaxAtten
   }
   add_qk_norm(ops, step, a, r);
   add_rope(ops, step, a, r);
-  for (const SequenceGroup& g : step.batch.groups) {
-    if (g.decoding()) continue;
-    if (a.window > 0 && a.window_kind == WindowKind::kChunked) {
-      add_chunked_prefill(ops, r.prefill, g, a.window);
-    } else {
-      add_prefill(ops, r.prefill, g.sequences, g.new_tokens, std::llround(g.past));
-    }
-  }
-  add_decode(ops, step, a, r.decode);
+  add_attention_calls(ops, step, a);
   add_gate(ops, step, a, r);
   ops.quantise("o_quantise", kSoftmaxPart, step.tokens(), out, step.element(), format);
   ops.gemm("o_proj", kSoftmaxPart, step.tokens(), step.hidden(), out, format);

@@ -43,15 +43,5 @@ TEST(RememberedKernels, AreThoseOfTheModel) {
   }
 }
 
-TEST(KernelMemories, AreUsedAgainAndNeverByTwo) {
-  const auto model = make_kernel_model(Catalog().gpu("h100-sxm"), KernelClasses{}, Bundle());
-  KernelMemories memories;
-  auto first = memories.take(*model), second = memories.take(*model);
-  const RememberedKernels* a = first.get();
-  EXPECT_NE(a, second.get());
-  memories.give_back(std::move(first));
-  EXPECT_EQ(memories.take(*model).get(), a);
-}
-
 }  // namespace remembered_kernels_test
 }  // namespace orrery
