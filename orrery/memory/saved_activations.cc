@@ -182,8 +182,14 @@ struct Counter {
     const Bytes before = out.saved, dropped = out.dropped;
     normed_row({"gate", "up"});
     mlp(m.intermediate / tp, m.gated, tokens);
+    if (m.activation == Activation::kWrittenGelu && !m.gated && !stack.fused)
+      save((written_gelu() - e) * m.intermediate / tp * tokens);
     drop_block(RecomputeModule::kMlp, before, dropped);
   }
+
+  // Bytes an element that the kernels of a written GELU save: the operand of the power, tanh, and
+  // the factors of the product. Under autocast all but half of x are in fp32 (training_eager.cc).
+  double written_gelu() const { return job.plan.zero < 3 ? 3 * kFp32 + e : 4 * e; }
 
   void mlp(double width, bool gated, double rows) {
     const double in = gated ? (keeps_activated_gate() ? 3 : 2) : 1;

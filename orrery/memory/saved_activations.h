@@ -13,7 +13,8 @@
 //                    dropped weights and the mask
 //   out projection   its input is attention's output; in fp8 a copy
 //   gated MLP        e 2 f T, and x f T for the product; eager: e f T more for the activated gate
-//   plain MLP        e f T, and x f T
+//   plain MLP        e f T, and x f T; eager kernels of a written GELU save (12 + e) f T in place
+//                    of e f T under autocast, and 4 e f T without (ZeRO 3)
 //   MoE              e h U for the router's input, and 8 bytes for each expert and token; of the
 //                    R = T top_k etp/tp rows that the rank's experts take on average: x h R, an
 //                    MLP, and e h R for their output

@@ -28,7 +28,15 @@ namespace orrery {
 
 // ---- channel mixers -----------------------------------------------------------------------------
 
-enum class Activation { kSilu, kGelu, kRelu, kRelu2 };
+enum class Activation {
+  kSilu,
+  kGelu,
+  // GELU by tanh, written as its formula in the model's code (Hugging Face's NewGELUActivation,
+  // nanoGPT, minGPT): several kernels unless a compiler fuses them.
+  kWrittenGelu,
+  kRelu,
+  kRelu2
+};
 
 // Two matrices (up, down), or three when gated (gate, up, down).
 struct DenseMlp {

@@ -187,7 +187,7 @@ Activation read_activation(const HfConfig& c, Key key, std::string_view fallback
       Name{"swigluoai", Activation::kSilu},
       Name{"situ", Activation::kSilu},
       Name{"gelu", Activation::kGelu},
-      Name{"gelu_new", Activation::kGelu},
+      Name{"gelu_new", Activation::kWrittenGelu},
       Name{"gelu_fast", Activation::kGelu},
       Name{"gelu_pytorch_tanh", Activation::kGelu},
       Name{"relu", Activation::kRelu},

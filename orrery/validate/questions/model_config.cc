@@ -19,15 +19,16 @@ struct Sizes {
 };
 
 Json gpt2(const Sizes& s) {
-  return {{"model_type", "gpt2"},
-          {"n_embd", s.model.hidden},
-          {"n_layer", s.model.layers.size()},
-          {"n_head", s.attention.heads},
-          {"n_inner", s.mlp.intermediate},
-          {"n_positions", s.model.position_rows},
-          {"activation_function", "gelu_new"},
-          {"vocab_size", s.model.vocab},
-          {"tie_word_embeddings", s.model.tied_embeddings}};
+  return {
+      {"model_type", "gpt2"},
+      {"n_embd", s.model.hidden},
+      {"n_layer", s.model.layers.size()},
+      {"n_head", s.attention.heads},
+      {"n_inner", s.mlp.intermediate},
+      {"n_positions", s.model.position_rows},
+      {"activation_function", s.mlp.activation == Activation::kWrittenGelu ? "gelu_new" : "gelu"},
+      {"vocab_size", s.model.vocab},
+      {"tie_word_embeddings", s.model.tied_embeddings}};
 }
 
 Json bloom(const Sizes& s) {

@@ -2,8 +2,8 @@
 
 // The kernels that eager PyTorch runs for work that fused stacks do in one kernel. They are the
 // operations in the models' own code (torchtitan, Hugging Face: LlamaRMSNorm, apply_rotary_emb,
-// silu(a) * b), each a kernel that reads and writes whole tensors. nn.LayerNorm and GELU are single
-// kernels in eager PyTorch too.
+// silu(a) * b), each a kernel that reads and writes whole tensors. nn.LayerNorm and nn.GELU are
+// single kernels in eager PyTorch too.
 //
 // Bytes an element of the row, with e of an element of the activations:
 //
@@ -18,6 +18,19 @@
 //              as much
 //   gated activation  forward silu (e, e) and product (2e, e); backward two products (2e, e) and
 //              the gradient of silu (2e, e)
+//   written GELU  0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 pow(x, 3)))), in place of one kernel
+//              (e, e) and one (2e, e) backward. Under autocast pow computes in fp32, and so does
+//              what follows it (pytorch.org/docs/stable/amp.html): forward 10 kernels: to fp32
+//              (e, 4), pow (4, 4), scale (4, 4), sum (e + 4, 4), scale, tanh and 1 + (4, 4 each),
+//              half of x (e, e), product (e + 4, 4), to 16 bits for the next product (4, e): reads
+//              4e + 32, writes 2e + 32
+//              backward 15: to fp32 (e, 4), product (8, 4) and to 16 bits (4, e), half (e, e), the
+//              other product (e + 4, 4), tanh (8, 4), scale (4, 4), sum to 16 bits (4, e), scale
+//              (4, 4), pow (4, 4), thrice (4, 4), times the gradient (8, 4), to 16 bits (4, e), and
+//              the sums of the three gradients of x (2e, e each): reads 7e + 56, writes 6e + 36
+//              FSDP's mixed precision has no autocast (torchtitan, maybe_enable_amp), so that all
+//              kernels are in 16 bits and there are no casts: forward 8, reads 10e, writes 8e;
+//              backward 11, reads 17e, writes 11e
 //   residual   the sum is a kernel of its own: the norm reads it again
 //   scores     attention without a library under autocast (nanoGPT before PyTorch 2.0, eager
 //              attention of Hugging Face): forward scale (e, e), mask (e + 1, e), to fp32 (e, 4),
@@ -58,6 +71,21 @@ void TrainingPasses::eager_scores(const Elementwise& softmax, const ProgramOp& o
                 {4, e + mask + 3 * kFloat, 2 * e + 2 * kFloat});
 }
 
+bool TrainingPasses::written_gelu(const ProgramOp& op) const {
+  if (op.spec < 0) return false;
+  const Mlp& mlp = model_.layers.specs()[static_cast<std::size_t>(op.spec)].mlp;
+  const auto* dense = std::get_if<DenseMlp>(&mlp);
+  return dense && dense->activation == Activation::kWrittenGelu && !dense->gated;
+}
+
+void TrainingPasses::eager_gelu(const Elementwise& activation, const ProgramOp& op) {
+  const double e = element_.value();
+  const bool autocast = plan_.zero < 3;
+  if (!autocast) return eager_kernels(activation, op, {7, 9 * e, 7 * e}, {10, 15 * e, 10 * e});
+  eager_kernels(activation, op, {9, 3 * e + 8 * kFloat, e + 8 * kFloat},
+                {14, 5 * e + 14 * kFloat, 5 * e + 9 * kFloat});
+}
+
 void TrainingPasses::eager(const Elementwise& fused, const ProgramOp& op) {
   using Kind = Elementwise::Kind;
   const double e = element_.value();
@@ -79,6 +107,7 @@ void TrainingPasses::eager(const Elementwise& fused, const ProgramOp& op) {
       return eager_kernels(fused, op, {2, 2 * kFloat, 2 * kFloat}, {2, 2 * kFloat, 2 * kFloat});
     case Kind::kActivation: {
       const bool gated = fused.read > 1.5 * fused.written;
+      if (written_gelu(op)) return eager_gelu(fused, op);
       if (!gated) return;
       return eager_kernels(fused, op, {1, e, e}, {2, 3 * e, e});
     }

@@ -47,6 +47,8 @@ class TrainingPasses {
 
   // training_eager.cc
   void eager(const Elementwise& fused, const ProgramOp& op);
+  bool written_gelu(const ProgramOp& op) const;
+  void eager_gelu(const Elementwise& activation, const ProgramOp& op);
   void eager_scores(const Elementwise& softmax, const ProgramOp& op);
   void eager_kernels(const Elementwise& fused, const ProgramOp& op, const UnfusedPass& forward,
                      const UnfusedPass& backward);

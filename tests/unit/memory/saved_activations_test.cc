@@ -31,6 +31,29 @@ TEST(SavedActivations, KorthikantisTable) {
                    s * b * h / t * (12 * 2 + 36 * (34 + 5 * a * s / h)) + head);
 }
 
+// A written GELU in eager kernels under autocast saves three tensors in fp32 and one in 16 bits in
+// place of one in 16 bits; four in 16 bits with ZeRO 3, which has no autocast. Fused kernels save
+// its input alone.
+TEST(SavedActivations, EagerKernelsOfAWrittenGelu) {
+  const Architecture plain = gpt(1, 1024, 16);
+  LayerSpec layer = plain.layers.at(0);
+  std::get<DenseMlp>(layer.mlp).activation = Activation::kWrittenGelu;
+  TrainingJob job = classic();
+  const double inner = 4.0 * 1024 * static_cast<double>(rank_tokens(job));
+  const auto more = [&](bool fused) {
+    TrainingMemoryConstants stack;
+    stack.fused = fused;
+    return (layer_activations(plain, layer, job, stack).saved -
+            layer_activations(plain, plain.layers.at(0), job, stack).saved)
+               .value() /
+           inner;
+  };
+  EXPECT_DOUBLE_EQ(more(false), 12);
+  EXPECT_DOUBLE_EQ(more(true), 0);
+  job.plan.zero = 3;
+  EXPECT_DOUBLE_EQ(more(false), 6);
+}
+
 // Figure 1 of the same paper: the 530B model (105 layers, h 20480, a 128, b 1, t 8, p 35) with
 // tensor parallelism alone stores s b h L (10 + 24/t + 5 a s/(h t)) on the first stage of 1F1B,
 // whatever p is.
