@@ -9,8 +9,8 @@
 // slopes: they are multiplied with the logarithm of a number over a usual value, such as the width
 // of a head, the chip's bandwidth, its FLOPs for a byte (intensity) and its FLOPs for a joule
 // (heat: a chip of high rate and low power is held by its power limit). An effect that was never
-// measured is 0. All are fitted together, each drawn to 0 by its own deviation (llm_effects), so that what
-// few rows say of a chip is drawn to its family, and that to the backend.
+// measured is 0. All are fitted together, each drawn to 0 by its own deviation (llm_effects), so
+// that what few rows say of a chip is drawn to its family, and that to the backend.
 //
 // A builder's version changes rates by more than the chip's name; the tables span three years. A
 // runtime stands for the builds that one source measured. Asked without one, the answer is that of
