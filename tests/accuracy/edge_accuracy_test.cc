@@ -79,11 +79,11 @@ TEST(EdgeAccuracy, LlmsByPairsOfDeviceAndModel) {
   const ValidationReport report = validate_edge(data, "llm", Bundle());
   const ErrorSummary decode = errors_of(report, "decode"), prefill = errors_of(report, "prefill");
   EXPECT_GT(decode.n, 600u);
-  EXPECT_LE(decode.median, 9.5);
-  EXPECT_LE(decode.mape, 18);
+  EXPECT_LE(decode.median, 8);
+  EXPECT_LE(decode.mape, 15);
   EXPECT_GE(decode.coverage90, 82);
-  EXPECT_LE(prefill.median, 14);
-  EXPECT_LE(prefill.mape, 22);
+  EXPECT_LE(prefill.median, 9.5);
+  EXPECT_LE(prefill.mape, 17.5);
   EXPECT_GE(prefill.coverage90, 80);
 }
 

@@ -19,6 +19,7 @@ LlmSetting setting_of(const LlmFile& file, const LlmChip& chip, const LlmQuestio
   s.kernels = std::string(file.format().kernels);
   s.devices = q.devices, s.mixture = file.mixture(), s.plain_attention = !q.flash_attention;
   s.head_width = file.head_width(), s.hidden = file.hidden();
+  s.packed_heads = file.packed_heads(), s.model = file.model();
   return s;
 }
 

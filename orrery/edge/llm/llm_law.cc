@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 
 #include "orrery/base/error.h"
@@ -19,58 +20,62 @@ struct Rule {
   std::string_view keys;
   double deviation;
 };
-// The deviations were chosen with all rows in sight; values are fitted.
-constexpr Rule kWide[] = {{"vendor", 0.2},
-                          {"family", 0.15},
-                          {"backend", 0.3},
-                          {"runtime", 0.2},
-                          {"kernels", 0.2},
-                          {"vendor+kernels", 0.15},
-                          {"family+kernels", 0.1},
-                          {"backend+kernels", 0.15},
-                          {"family+backend", 0.15},
-                          {"vendor+runtime", 0.15},
-                          {"family+runtime", 0.15},
-                          {"mixture", 0.3},
-                          {"mixture+backend", 0.2},
-                          {"mixture+kernels", 0.2},
-                          {"chip+backend+kernels", 0.15},
-                          {"chip", 0.1},
-                          {"chip+backend+runtime", 0.25}};
+// The deviations were chosen by inner folds (docs/lab/2026-11-edge.md); values are fitted.
+constexpr Rule kOfBytes[] = {{"vendor", 0.8},
+                             {"family", 1.2},
+                             {"backend", 1.2},
+                             {"runtime", 0.8},
+                             {"kernels", 0.4},
+                             {"vendor+kernels", 0.6},
+                             {"family+kernels", 0.4},
+                             {"backend+kernels", 0.6},
+                             {"family+backend", 0.6},
+                             {"vendor+runtime", 0.6},
+                             {"family+runtime", 1.2},
+                             {"mixture", 1.2},
+                             {"mixture+backend", 0.8},
+                             {"mixture+kernels", 0.8},
+                             {"chip", 0.4},
+                             {"chip+backend+runtime", 1.0},
+                             {"bandwidth+vendor", 0.4},
+                             {"intensity+vendor", 0.4},
+                             {"model+backend", 0.1},
+                             {"size+backend", 0.2}};
 constexpr Rule kOfProduct[] = {{"vendor", 0.6},
-                               {"family", 0.4},
-                               {"backend", 0.6},
-                               {"runtime", 0.4},
+                               {"family", 0.7},
+                               {"backend", 0.3},
+                               {"runtime", 0.2},
                                {"kernels", 0.4},
-                               {"vendor+kernels", 0.3},
-                               {"family+kernels", 0.25},
-                               {"backend+kernels", 0.3},
-                               {"family+backend", 0.4},
-                               {"vendor+runtime", 0.3},
+                               {"vendor+kernels", 0.15},
+                               {"family+kernels", 0.5},
+                               {"backend+kernels", 0.15},
+                               {"family+backend", 0.7},
+                               {"vendor+runtime", 0.15},
                                {"family+runtime", 0.3},
-                               {"mixture", 0.6},
-                               {"mixture+backend", 0.4},
-                               {"mixture+kernels", 0.4},
-                               {"chip", 0.2},
-                               {"chip+backend+kernels", 0.3},
-                               {"chip+backend+runtime", 0.4},
-                               {"size", 0.3},
-                               {"size+backend", 0.15}};
+                               {"mixture", 0.3},
+                               {"mixture+backend", 0.7},
+                               {"mixture+kernels", 0.8},
+                               {"chip", 0.1},
+                               {"chip+backend+runtime", 0.55},
+                               {"size", 0.15},
+                               {"size+backend", 0.15},
+                               {"size+kernels", 0.2},
+                               {"heat", 0.6}};
 constexpr Rule kNarrow[] = {{"vendor", 0.2}, {"family", 0.2}, {"backend", 0.2}, {"runtime", 0.2}};
-constexpr Rule kStart[] = {{"vendor", 0.2},
-                           {"family", 0.2},
-                           {"backend", 0.2},
-                           {"runtime", 0.2},
-                           {"chip+backend+runtime", 0.25}};
-constexpr Rule kOfAttention[] = {{"vendor", 0.4},       {"family", 0.3}, {"backend", 0.6},
-                                 {"runtime", 0.4},      {"plain", 0.4},  {"width", 0.5},
-                                 {"width+backend", 0.3}};
+constexpr Rule kOfStart[] = {{"vendor", 0.2},          {"family", 0.2},
+                             {"backend", 0.2},         {"runtime", 0.2},
+                             {"backend+runtime", 0.4}, {"chip+backend+runtime", 0.25},
+                             {"mixture", 0.5}};
+constexpr Rule kOfAttention[] = {{"vendor", 0.4},        {"family", 0.3},        {"backend", 0.6},
+                                 {"runtime", 0.4},       {"plain", 0.4},         {"width", 0.5},
+                                 {"width+backend", 0.3}, {"packed+backend", 0.3}};
 constexpr Rule kOfTiles[] = {
     {"vendor", 0.4}, {"family", 0.3}, {"backend", 0.6}, {"runtime", 0.4}, {"plain", 0.4}};
 constexpr Rule kOfOverlap[] = {
     {"family", 0.3}, {"kernels", 0.3}, {"chip+kernels", 0.3}, {"size", 1.0}, {"size+kernels", 0.5}};
 constexpr Rule kOfPadding[] = {
     {"vendor", 0.2}, {"family", 0.2}, {"backend", 0.2}, {"runtime", 0.2}, {"kernels", 0.3}};
+constexpr Rule kOfUnpack[] = {{"vendor", 0.5}, {"family", 0.4}, {"backend", 0.5}, {"runtime", 0.5}};
 constexpr Rule kOfHop[] = {{"vendor", 0.2}, {"family", 0.2}};
 
 // The effects on a term in a phase: the constant's mean, the rules, and a factor on their
@@ -89,23 +94,44 @@ TermRules rules_of(LlmPhase phase, LlmTerm term) {
     case LlmTerm::kAttention:
       return prefill ? TermRules{1.5, kOfAttention} : TermRules{0, {}};
     case LlmTerm::kWeights:
-      return prefill ? TermRules{-0.5, kNarrow, 2} : TermRules{-0.5, kWide, 4};
+      return prefill ? TermRules{-0.5, kNarrow, 2} : TermRules{-0.5, kOfBytes};
     case LlmTerm::kCache:
       return prefill ? TermRules{0, {}} : TermRules{0, kNarrow, 3};
     case LlmTerm::kTiles:
       return prefill ? TermRules{0, kOfTiles} : TermRules{0, {}};
     case LlmTerm::kStart:
-      return TermRules{1.5, prefill ? std::span<const Rule>(kNarrow) : kStart};
+      return prefill ? TermRules{1.5, kNarrow, 2} : TermRules{1.5, kOfStart};
     case LlmTerm::kHop:
       return {0, kOfHop};
     case LlmTerm::kOverlap:
-      return prefill ? TermRules{0, kOfOverlap} : TermRules{0, {}};
+      return prefill ? TermRules{0, kOfOverlap, 4} : TermRules{0, {}};
     case LlmTerm::kActivations:
       return prefill ? TermRules{0, kNarrow, 2} : TermRules{0, {}};
     case LlmTerm::kPadding:
-      return prefill ? TermRules{1, kOfPadding, 2} : TermRules{0, {}};
+      return prefill ? TermRules{1, kOfPadding, 4} : TermRules{0, {}};
+    case LlmTerm::kUnpack:
+      return prefill ? TermRules{0, kOfUnpack, 3} : TermRules{0, {}};
   }
   return {0, {}};
+}
+
+// A key that is a number multiplies its effect with the number's logarithm over a usual value.
+// Other keys have none.
+std::optional<double> number_of(std::string_view key, const LlmSetting& s) {
+  constexpr double kUsualWidth = 128, kUsualHidden = 4096, kUsualPacked = 2;
+  constexpr BytesPerSecond kUsualBandwidth(500e9);
+  constexpr double kUsualIntensity = 150;  // FLOPs at the peak for a byte
+  constexpr double kUsualHeat = 3e11;      // FLOPs for a joule
+  const LlmChip& chip = *s.chip;
+  if (key == "width") return std::log(s.head_width / kUsualWidth);
+  if (key == "size") return std::log(s.hidden / kUsualHidden);
+  if (key == "packed") return s.packed_heads - kUsualPacked;
+  if (key == "bandwidth") return std::log(chip.bandwidth / kUsualBandwidth);
+  if (key == "intensity")
+    return std::log(chip.matrix.value() / chip.bandwidth.value() / kUsualIntensity);
+  if (key == "heat")
+    return chip.power ? std::log(chip.matrix.value() / chip.power->value() / kUsualHeat) : 0;
+  return std::nullopt;
 }
 
 // The value of a key; empty: there is no effect.
@@ -116,21 +142,30 @@ std::string value_of(std::string_view key, const LlmSetting& s) {
   if (key == "backend") return s.backend;
   if (key == "runtime") return s.runtime;
   if (key == "kernels") return s.kernels;
+  if (key == "model") return s.model;
   if (key == "mixture") return s.mixture ? "yes" : "";
   if (key == "plain") return s.plain_attention ? "yes" : "";
-  return "yes";  // width, size
+  return "yes";  // a number
+}
+
+// The keys of a rule.
+std::vector<std::string_view> split(std::string_view keys) {
+  std::vector<std::string_view> out;
+  while (!keys.empty()) {
+    const auto plus = std::min(keys.find('+'), keys.size());
+    out.push_back(keys.substr(0, plus));
+    keys.remove_prefix(std::min(plus + 1, keys.size()));
+  }
+  return out;
 }
 
 // "family=ada kernels=k"; empty where a key has no value.
 std::string name_of(std::string_view keys, const LlmSetting& s) {
   std::string name;
-  while (!keys.empty()) {
-    const auto plus = std::min(keys.find('+'), keys.size());
-    const std::string_view key = keys.substr(0, plus);
+  for (const std::string_view key : split(keys)) {
     const std::string value = value_of(key, s);
     if (value.empty()) return {};
     name += fmt::format("{}{}={}", name.empty() ? "" : " ", key, value);
-    keys.remove_prefix(std::min(plus + 1, keys.size()));
   }
   return name;
 }
@@ -138,7 +173,7 @@ std::string name_of(std::string_view keys, const LlmSetting& s) {
 }  // namespace
 
 std::vector<LlmEffect> llm_effects(LlmPhase phase, LlmTerm term, const LlmSetting& setting) {
-  constexpr double kConstant = 1, kUsualWidth = 128, kUsualHidden = 4096;
+  constexpr double kConstant = 1;
   const TermRules of = rules_of(phase, term);
   if (of.rules.empty()) return {};
   std::vector<LlmEffect> effects = {
@@ -147,8 +182,8 @@ std::vector<LlmEffect> llm_effects(LlmPhase phase, LlmTerm term, const LlmSettin
     const std::string name = name_of(rule.keys, setting);
     if (name.empty()) continue;
     double times = 1;
-    if (rule.keys.starts_with("width")) times = std::log(setting.head_width / kUsualWidth);
-    if (rule.keys.starts_with("size")) times = std::log(setting.hidden / kUsualHidden);
+    for (const std::string_view key : split(rule.keys))
+      times *= number_of(key, setting).value_or(1);
     effects.push_back(
         {fmt::format("{} {}", to_text(term), name), times, 0, rule.deviation * of.factor});
   }

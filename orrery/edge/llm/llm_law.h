@@ -4,10 +4,13 @@
 //
 // The cost of bytes (weights, cache) is 1 + exp(c): no bytes pass faster than the memory's
 // bandwidth. That of other terms is exp(c). c is a sum of effects: a constant, the vendor, the
-// family of the chip, the backend, the program's build (runtime), the kind of kernels (format),
-// some pairs of them, and the chip itself with the backend and the runtime. An effect that was
-// never measured is 0. All are fitted together, each drawn to 0 by its own deviation (llm_effects),
-// so that what few rows say of a chip is drawn to its family, and that to the backend.
+// family of the chip, the backend, the program's build (runtime), the kind of kernels (format), the
+// model, some pairs of them, and the chip itself with the backend and the runtime. Some effects are
+// slopes: they are multiplied with the logarithm of a number over a usual value, such as the width
+// of a head, the chip's bandwidth, its FLOPs for a byte (intensity) and its FLOPs for a joule
+// (heat: a chip of high rate and low power is held by its power limit). An effect that was never
+// measured is 0. All are fitted together, each drawn to 0 by its own deviation (llm_effects), so
+// that what few rows say of a chip is drawn to its family, and that to the backend.
 //
 // A builder's version changes rates by more than the chip's name; the tables span three years. A
 // runtime stands for the builds that one source measured. Asked without one, the answer is that of
@@ -37,6 +40,8 @@ struct LlmSetting {
   bool plain_attention = false;  // flash attention is off
   double head_width = 128;       // LlmFile
   double hidden = 4096;
+  double packed_heads = 2;  // LlmFile
+  std::string model;        // id; empty: any other than the measured ones
 };
 
 enum class LlmPhase { kPrefill, kDecode };

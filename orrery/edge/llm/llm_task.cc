@@ -25,8 +25,8 @@ Seconds total(const LlmTimes& times) {
 
 std::string_view to_text(LlmTerm term) {
   constexpr std::array<std::string_view, kLlmTerms> kNames = {
-      "product", "attention", "weights", "cache",       "tiles",
-      "start",   "hop",       "overlap", "activations", "padding"};
+      "product", "attention", "weights",     "cache",   "tiles", "start",
+      "hop",     "overlap",   "activations", "padding", "unpack"};
   return kNames[static_cast<std::size_t>(term)];
 }
 
@@ -52,10 +52,11 @@ LlmTimes prefill_times(const LlmFile& file, const LlmChip& chip, int devices,
   const Flops products = file.body_flops() * prompt.tokens + file.head_flops();
   // The first pass meets every device by itself: its weights and kernels count in full.
   const double others = 1.0 / devices;
-  Bytes weights;
+  Bytes weights, unpacked;
   Flops padding;
   const auto pass = [&](double tokens, double share) {
     weights += file.read(tokens) * share, padding += file.padding(tokens) * share;
+    unpacked += file.unpacked(tokens) * share;
   };
   pass(first, 1);
   if (full > 1) pass(prompt.ubatch, (full - 1) * others);
@@ -68,6 +69,7 @@ LlmTimes prefill_times(const LlmFile& file, const LlmChip& chip, int devices,
       file.attention_flops(prompt.depth, prompt.tokens) / chip.matrix * part;
   at(t, LlmTerm::kWeights) = weights / chip.bandwidth;
   at(t, LlmTerm::kPadding) = padding / chip.matrix;
+  at(t, LlmTerm::kUnpack) = unpacked / chip.bandwidth;
   at(t, LlmTerm::kActivations) = file.activations() * prompt.tokens / chip.bandwidth * part;
   at(t, LlmTerm::kTiles) = file.cache_read(prompt.depth + prompt.tokens / 2) / chip.bandwidth *
                            (prompt.tokens / kTile) * part;

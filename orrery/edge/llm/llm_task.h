@@ -22,6 +22,7 @@ namespace orrery {
 // kOverlap  of several devices: the products of passes that follow the first, which overlap
 // kActivations  of a prompt: bytes of activations over the bandwidth
 // kPadding  of a prompt: products of experts with rows that only fill a tile (LlmFile::padding)
+// kUnpack   of a prompt: bytes of weights written and read in 16 bits (LlmFile::unpacked)
 enum class LlmTerm {
   kProduct,
   kAttention,
@@ -32,9 +33,10 @@ enum class LlmTerm {
   kHop,
   kOverlap,
   kActivations,
-  kPadding
+  kPadding,
+  kUnpack
 };
-inline constexpr std::size_t kLlmTerms = 10;
+inline constexpr std::size_t kLlmTerms = 11;
 std::string_view to_text(LlmTerm term);
 using LlmTimes = std::array<Seconds, kLlmTerms>;
 Seconds total(const LlmTimes& times);

@@ -55,15 +55,24 @@ struct MixerWork {
   int window = 0;
   double kernels = 0;
   double width = 128;
+  double packed = 0;
 };
+
+// LlmFile::packed_heads of one layer.
+double packed_of(int queries_per_key) {
+  for (const int packed : {8, 4, 2}) {
+    if (queries_per_key % packed == 0) return std::log2(packed);
+  }
+  return 0;
+}
 
 MixerWork work_of(const Mixer& mixer) {
   if (const auto* a = std::get_if<SoftmaxAttention>(&mixer))
     return {2.0 * a->heads * (a->head_dim + a->value_dim), a->window, kAttentionKernels,
-            double(a->head_dim)};
+            double(a->head_dim), packed_of(a->heads / std::max(1, a->kv_heads))};
   if (const auto* a = std::get_if<LatentAttention>(&mixer))
     return {2.0 * a->heads * (2.0 * a->kv_lora_rank + a->qk_rope_dim), 0, kAttentionKernels + 4,
-            double(a->kv_lora_rank)};
+            double(a->kv_lora_rank), packed_of(a->heads)};
   if (const auto* a = std::get_if<CompressedAttention>(&mixer))
     return {4.0 * a->heads * a->head_dim / std::max(1, a->compress), 0, kAttentionKernels + 8,
             double(a->head_dim)};
@@ -84,8 +93,10 @@ LlmFile::LlmFile(const Architecture& model, const GgufFormat& format)
   const auto matrices = gguf_matrices(model, format);
   size_ = gguf_bytes(matrices);
   for (const GgufMatrices& m : matrices) {
+    const double packed = m.type->weights > 1 ? m.elements : 0;
+    if (m.role == Role::kLayer) always_packed_ += packed;
     if (m.role == Role::kExperts) {
-      experts_.push_back({Bytes(m.bytes()), Flops(2 * m.elements), m.active});
+      experts_.push_back({Bytes(m.bytes()), Flops(2 * m.elements), m.active, packed});
     } else {
       (m.role == Role::kEmbedding ? tables_ : always_) += Bytes(m.bytes());
     }
@@ -102,7 +113,7 @@ LlmFile::LlmFile(const Architecture& model, const GgufFormat& format)
     state_ += Bytes(kFloat * double(state_elements(spec.mixer)));
     if (work.flops > 0)
       attention_.push_back({Bytes(kHalf * double(kv_elements_per_token(spec.mixer))), work.flops,
-                            work.window, work.width, 1});
+                            work.window, work.width, work.packed, 1});
     if (!std::holds_alternative<NoMlp>(spec.mlp)) kernels_ += kMlpKernels;
     if (std::holds_alternative<MoeMlp>(spec.mlp)) kernels_ += kExpertKernels;
   }
@@ -110,7 +121,7 @@ LlmFile::LlmFile(const Architecture& model, const GgufFormat& format)
   for (const Attention& a : attention_) {
     const auto same = std::find_if(merged.begin(), merged.end(), [&](const Attention& m) {
       return m.cached == a.cached && m.flops == a.flops && m.window == a.window &&
-             m.width == a.width;
+             m.width == a.width && m.packed == a.packed;
     });
     if (same == merged.end()) {
       merged.push_back(a);
@@ -142,6 +153,14 @@ Bytes LlmFile::read(double tokens) const {
   return sum;
 }
 
+Bytes LlmFile::unpacked(double tokens) const {
+  constexpr double kWrittenAndRead = 2;
+  if (tokens < kPackedTokens) return {};
+  double elements = always_packed_;
+  for (const Experts& e : experts_) elements += e.packed * (1 - std::pow(1 - e.active, tokens));
+  return Bytes(kWrittenAndRead * kHalf * elements);
+}
+
 Flops LlmFile::padding(double tokens) const {
   Flops sum;
   for (const Experts& e : experts_)
@@ -161,6 +180,16 @@ double LlmFile::head_width() const {
   for (const Attention& a : attention_) {
     const double flops = a.layers * a.flops * (a.window > 0 ? a.window : kLong);
     sum += flops, weighted += flops * a.width;
+  }
+  return sum > 0 ? weighted / sum : kUsual;
+}
+
+double LlmFile::packed_heads() const {
+  constexpr double kLong = 32768, kUsual = 2;
+  double sum = 0, weighted = 0;
+  for (const Attention& a : attention_) {
+    const double flops = a.layers * a.flops * (a.window > 0 ? a.window : kLong);
+    sum += flops, weighted += flops * a.packed;
   }
   return sum > 0 ? weighted / sum : kUsual;
 }

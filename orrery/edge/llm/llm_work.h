@@ -17,6 +17,11 @@ namespace orrery {
 // assumption, which the fitted cost of LlmTerm::kPadding scales.
 inline constexpr double kExpertTile = 32;
 
+// The tokens of a pass from which on its products may read weights that were unpacked to 16 bits:
+// llama.cpp multiplies by packed weights below it, by cuBLAS from there on where a GPU has fp16
+// matrix units (MMQ_DP4A_MAX_BATCH_SIZE of ggml-cuda/mmq.cuh in its builds of 2024 and 2025).
+inline constexpr double kPackedTokens = 64;
+
 // A model in the file of a format.
 class LlmFile {
  public:
@@ -46,11 +51,19 @@ class LlmFile {
   // token chooses multiplies whole tiles of kExpertTile rows, on average half a tile too many.
   Flops padding(double tokens) const;
 
+  // The bytes that a pass over `tokens` tokens writes and reads where it unpacks the matrices of
+  // its layers, of the routed experts those of read(), to 16 bits before it multiplies by them.
+  // 0 below kPackedTokens, and for files of 16 or 32 bits.
+  Bytes unpacked(double tokens) const;
+
   // The work of the tokens (`depth`, `depth` + `tokens`], each of which sees those before it and
   // itself, a window at most:
   Flops attention_flops(double depth, double tokens) const;
   // The width of a head, weighted by its part of attention at long contexts.
   double head_width() const;
+  // The queries that share a head of keys, as kernels of attention pack them: the largest of 1, 2,
+  // 4 and 8 that divides their number, as its binary logarithm (0 to 3), weighted likewise.
+  double packed_heads() const;
   // The cache that one token after `depth` others reads: keys and values in 16 bits, and the state
   // of linear attention.
   Bytes cache_read(double depth) const;
@@ -73,12 +86,14 @@ class LlmFile {
     double flops = 0;    // of a query with one key
     int window = 0;      // 0: the whole context
     double width = 128;  // of a head
+    double packed = 0;   // packed_heads()
     double layers = 0;
   };
   struct Experts {
     Bytes bytes;
     Flops each;         // of a row that passes through all of them
     double active = 1;  // part of them that a token passes through
+    double packed = 0;  // elements of them in fewer than 16 bits
   };
   std::string model_;
   const GgufFormat* format_ = nullptr;
@@ -86,6 +101,7 @@ class LlmFile {
   std::vector<Experts> experts_;
   std::vector<Attention> attention_;
   Flops body_flops_, head_flops_;
+  double always_packed_ = 0;  // elements of other layers in fewer than 16 bits
   Bytes state_;
   double kernels_ = 0, hidden_ = 0;
   int layers_ = 0, max_context_ = 0;

@@ -11,10 +11,11 @@
 namespace orrery {
 namespace {
 
-constexpr double kNoise = 0.05;  // of a rate
-constexpr double kHuberLimit = 2;
-constexpr int kSteps = 100;
-constexpr double kLongest = 0.7, kConverged = 2e-3;
+constexpr double kNoise = 0.025;  // of a rate
+constexpr double kHuberLimit = 0.5;
+constexpr double kGroupPower = 0.4;
+constexpr int kSteps = 100, kHalvings = 10;
+constexpr double kLongest = 0.7, kConverged = 1e-3;
 
 // Effect `index` on term `term` with its factor.
 struct Pull {
@@ -26,6 +27,7 @@ struct Pull {
 struct Fitted {
   const LlmRow* row = nullptr;
   std::vector<Pull> pulls;
+  double weight = 1;
 };
 
 struct Rate {
@@ -49,6 +51,112 @@ Rate rate_of(const LlmCosts& costs, const LlmRow& row) {
   return rate;
 }
 
+// Minimizes half the squares of the effects, each over its deviation, and half of Huber's loss of
+// the rows. A step takes the rates' logarithms as linear in the effects. There are more effects
+// than rows, so that it solves for one number of each row: with D the squared deviations, S the
+// slopes of the rows and W their weights over the squared noise, effects = means + D S' a where
+// (S D S' + 1 / W) a is what the rows are off by at the means.
+class Fitting {
+ public:
+  void add(const LlmRow& row, LlmPhase phase) {
+    Fitted f{&row, {}, 1};
+    for (std::size_t t = 0; t < kLlmTerms; ++t) {
+      for (const LlmEffect& e : llm_effects(phase, static_cast<LlmTerm>(t), row.setting)) {
+        const auto [at, added] = names_.try_emplace(e.name, Eigen::Index(means_.size()));
+        if (added) means_.push_back(e.mean), squares_.push_back(e.deviation * e.deviation);
+        f.pulls.push_back({at->second, t, e.times});
+      }
+    }
+    rows_.push_back(std::move(f));
+    ++of_group_[row.group];
+  }
+
+  LlmEffects most_likely() {
+    for (Fitted& f : rows_) f.weight = std::pow(double(of_group_.at(f.row->group)), -kGroupPower);
+    const Eigen::VectorXd mean = as_vector(means_);
+    at_ = mean;
+    double now = loss(at_);
+    for (int step = 0; step < kSteps; ++step) {
+      Eigen::VectorXd move = likeliest_if_linear() - at_;
+      const double longest = move.size() > 0 ? move.cwiseAbs().maxCoeff() : 0;
+      if (longest > kLongest) move *= kLongest / longest;
+      double then = loss(at_ + move);
+      for (int halving = 0; then > now && halving < kHalvings; ++halving)
+        move *= 0.5, then = loss(at_ + move);
+      if (then > now) break;
+      at_ += move;
+      if (now - then < kConverged) break;
+      now = then;
+    }
+    LlmEffects effects;
+    for (const auto& [name, index] : names_) effects[name] = at_[index];
+    return effects;
+  }
+
+ private:
+  static Eigen::Map<const Eigen::VectorXd> as_vector(const std::vector<double>& values) {
+    return {values.data(), Eigen::Index(values.size())};
+  }
+
+  static LlmCosts costs(const Fitted& f, const Eigen::VectorXd& effects) {
+    LlmCosts costs{};
+    std::array<bool, kLlmTerms> there{};
+    for (const Pull& p : f.pulls) costs[p.term] += p.times * effects[p.index], there[p.term] = true;
+    for (std::size_t t = 0; t < kLlmTerms; ++t) costs[t] = there[t] ? std::exp(costs[t]) : 0;
+    return costs;
+  }
+
+  double loss(const Eigen::VectorXd& effects) const {
+    const auto squares = as_vector(squares_).array();
+    double sum = ((effects - as_vector(means_)).array().square() / squares).sum() / 2;
+    for (const Fitted& f : rows_) {
+      const double off = std::log(rate_of(costs(f, effects), *f.row).value / f.row->measured);
+      sum += f.weight * huber(off / kNoise, kHuberLimit) / 2;
+    }
+    return sum;
+  }
+
+  Eigen::VectorXd likeliest_if_linear() const {
+    const auto n = Eigen::Index(rows_.size());
+    Eigen::MatrixXd between(n, n);
+    Eigen::VectorXd off(n), spread = Eigen::VectorXd::Zero(at_.size());
+    std::vector<std::vector<std::pair<Eigen::Index, double>>> slopes(rows_.size());
+    for (Eigen::Index i = 0; i < n; ++i) {
+      const Fitted& f = rows_[std::size_t(i)];
+      const Rate rate = rate_of(costs(f, at_), *f.row);
+      const double here = std::log(rate.value / f.row->measured);
+      off[i] = here;
+      auto& own = slopes[std::size_t(i)];
+      for (const Pull& p : f.pulls) {
+        const double slope = p.times * rate.slopes[p.term];
+        own.emplace_back(p.index, slope);
+        off[i] += slope * (at_[p.index] - means_[std::size_t(p.index)]);
+        spread[p.index] += squares_[std::size_t(p.index)] * slope;
+      }
+      for (Eigen::Index j = 0; j <= i; ++j) {
+        double sum = 0;
+        for (const auto& [index, slope] : slopes[std::size_t(j)]) sum += slope * spread[index];
+        between(i, j) = sum;
+      }
+      for (const auto& [index, slope] : own) spread[index] = 0;
+      between(i, i) += kNoise * kNoise / (f.weight * huber_weight(here / kNoise, kHuberLimit));
+    }
+    const Eigen::VectorXd numbers = between.selfadjointView<Eigen::Lower>().llt().solve(off);
+    Eigen::VectorXd effects = as_vector(means_);
+    for (Eigen::Index i = 0; i < n; ++i) {
+      for (const auto& [index, slope] : slopes[std::size_t(i)])
+        effects[index] += squares_[std::size_t(index)] * slope * numbers[i];
+    }
+    return effects;
+  }
+
+  std::vector<Fitted> rows_;
+  std::map<std::string, Eigen::Index> names_;
+  std::map<std::string, int> of_group_;  // rows
+  std::vector<double> means_, squares_;
+  Eigen::VectorXd at_;
+};
+
 }  // namespace
 
 TokensPerSecond llm_rate(const LlmLaw& law, const LlmRow& row) {
@@ -57,55 +165,14 @@ TokensPerSecond llm_rate(const LlmLaw& law, const LlmRow& row) {
 
 LlmLaw fit_llm_law(const std::vector<LlmRow>& rows, LlmPhase phase,
                    const std::function<bool(const LlmRow&)>& seen) {
-  std::map<std::string, Eigen::Index> names;
-  std::vector<double> means, deviations;
-  std::vector<Fitted> fitted;
+  Fitting fitting;
   for (const LlmRow& row : rows) {
-    if (row.prefill != (phase == LlmPhase::kPrefill) || !row.fit.fits() || !seen(row)) continue;
-    Fitted f{&row, {}};
-    for (std::size_t t = 0; t < kLlmTerms; ++t) {
-      for (const LlmEffect& e : llm_effects(phase, static_cast<LlmTerm>(t), row.setting)) {
-        const auto [at, added] = names.try_emplace(e.name, Eigen::Index(means.size()));
-        if (added) means.push_back(e.mean), deviations.push_back(e.deviation);
-        f.pulls.push_back({at->second, t, e.times});
-      }
-    }
-    fitted.push_back(std::move(f));
-  }
-  const Eigen::Map<const Eigen::VectorXd> mean(means.data(), Eigen::Index(means.size()));
-  const Eigen::VectorXd stiffness =
-      Eigen::Map<const Eigen::ArrayXd>(deviations.data(), mean.size()).square().inverse();
-  Eigen::VectorXd at = mean;
-  for (int step = 0; step < kSteps; ++step) {
-    Eigen::MatrixXd curvature = stiffness.asDiagonal();
-    Eigen::VectorXd pull = -stiffness.cwiseProduct(at - mean);
-    for (const Fitted& f : fitted) {
-      LlmCosts costs{};
-      for (const Pull& p : f.pulls) costs[p.term] += p.times * at[p.index];
-      std::array<bool, kLlmTerms> there{};
-      for (const Pull& p : f.pulls) there[p.term] = true;
-      for (std::size_t t = 0; t < kLlmTerms; ++t) costs[t] = there[t] ? std::exp(costs[t]) : 0;
-      const Rate rate = rate_of(costs, *f.row);
-      const double off = std::log(rate.value / f.row->measured);
-      const double weight = huber_weight(off / kNoise, kHuberLimit) / (kNoise * kNoise);
-      for (const Pull& a : f.pulls) {
-        const double slope = a.times * rate.slopes[a.term];
-        pull[a.index] += weight * off * slope;
-        for (const Pull& b : f.pulls) {
-          if (b.index <= a.index)
-            curvature(a.index, b.index) += weight * slope * b.times * rate.slopes[b.term];
-        }
-      }
-    }
-    Eigen::VectorXd move = curvature.selfadjointView<Eigen::Lower>().ldlt().solve(pull);
-    const double longest = move.cwiseAbs().maxCoeff();
-    if (longest > kLongest) move *= kLongest / longest;
-    at += move;
-    if (longest < kConverged) break;
+    if (row.prefill == (phase == LlmPhase::kPrefill) && row.fit.fits() && seen(row))
+      fitting.add(row, phase);
   }
   LlmLaw law;
   law.phase = phase;
-  for (const auto& [name, index] : names) law.effects[name] = at[index];
+  law.effects = fitting.most_likely();
   return law;
 }
 

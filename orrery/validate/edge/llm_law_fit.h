@@ -1,7 +1,12 @@
 // Fits a law of LLMs on measured rates (edge/llm/llm_law.h): the most likely effects, each a normal
-// one around its mean before measurements, by Gauss and Newton's method. A row pulls as Huber's
-// loss lets it, because some sources are off by several times: a board that a virtual machine
-// shares, weights that a driver keeps in the host's memory.
+// one around its mean before measurements, by damped steps of Gauss and Newton.
+//
+// A row pulls as Huber's loss lets it, because some sources are off by several times: a board that
+// a virtual machine shares, weights that a driver keeps in the host's memory. Beyond 1.25 %
+// (kHuberLimit of kNoise) the loss is the absolute error of the logarithm, so that effects are
+// medians of rows. n rows of one device and model weigh as much as n^0.6 rows (kGroupPower): what a
+// law misses of the pair misses all of them. The noise, the limit and the power were chosen by
+// inner folds (docs/lab/2026-11-edge.md).
 #pragma once
 
 #include <functional>

@@ -191,7 +191,8 @@ std::vector<LlmRow> read_llm_rows(const std::filesystem::path& dir, const LlmChi
     row.setting.kernels = std::string(type->kernels);
     row.setting.devices = int(csv.integer(count));
     row.setting.mixture = file.mixture(), row.setting.head_width = file.head_width();
-    row.setting.hidden = file.hidden();
+    row.setting.hidden = file.hidden(), row.setting.packed_heads = file.packed_heads();
+    row.setting.model = known->id;
     row.setting.plain_attention = csv.text(flash) == "0";
     row.model = known->id, row.device = of, row.group = of + "|" + name;
     row.source = std::string(csv.text(source));

@@ -78,6 +78,43 @@ TEST_F(LlmAnswers, ActivationsAreThoseOfTheKernels) {
   EXPECT_DOUBLE_EQ(file("llama-2-7b").activations().value(), 32.0 * 4 * (25 * 4096 + 6 * 11008));
 }
 
+// Llama 2 7B, by hand: 32 layers of 4 * 4,096^2 + 3 * 4,096 * 11,008 weights are written and read
+// in 16 bits; the LM head multiplies one row, and short passes multiply by packed weights.
+TEST_F(LlmAnswers, LongPassesUnpackWhatIsPacked) {
+  const double weights = 32.0 * (4.0 * 4096 * 4096 + 3.0 * 4096 * 11008);
+  EXPECT_DOUBLE_EQ(file("llama-2-7b", "Q4_0").unpacked(512).value(), 4 * weights);
+  EXPECT_EQ(file("llama-2-7b", "Q4_0").unpacked(63), Bytes(0));
+  EXPECT_EQ(file("llama-2-7b", "F16").unpacked(512), Bytes(0));
+  const LlmFile mixture = file("gpt-oss-20b", "MXFP4");  // 4 of 32 experts: nearly all are chosen
+  EXPECT_LT(mixture.unpacked(64), mixture.unpacked(512));
+}
+
+// Llama 2 7B has a head of keys for each of queries, Llama 3.1 8B one for 4, gpt-oss one for 8,
+// Qwen 2.5 14B one for 5.
+TEST_F(LlmAnswers, HeadsArePackedByPowersOfTwo) {
+  EXPECT_EQ(file("llama-2-7b").packed_heads(), 0);
+  EXPECT_EQ(file("llama-3.1-8b").packed_heads(), 2);
+  EXPECT_EQ(file("gpt-oss-20b").packed_heads(), 3);
+  EXPECT_EQ(file("qwen2.5-14b").packed_heads(), 0);
+}
+
+// The slopes of a chip's numbers are those of what a chip is, not of what it would become: they
+// must not turn a faster memory or a faster unit into a slower answer.
+TEST_F(LlmAnswers, MoreBandwidthAndRateAreNeverSlower) {
+  const LlmFile of = file("llama-3.1-8b");
+  for (const LlmChip& chip : chips.all()) {
+    LlmChip memory = chip, units = chip;
+    memory.bandwidth *= 1.3, units.matrix *= 1.3;
+    const LlmAnswer before = LlmPredictor(laws, chip).answer(of, {});
+    const LlmAnswer wider = LlmPredictor(laws, memory).answer(of, {});
+    const LlmAnswer faster = LlmPredictor(laws, units).answer(of, {});
+    EXPECT_GE(wider.decode.value, before.decode.value) << chip.id;
+    EXPECT_GE(wider.prefill.value, before.prefill.value) << chip.id;
+    EXPECT_GE(faster.prefill.value, before.prefill.value) << chip.id;
+    EXPECT_GE(faster.decode.value, before.decode.value) << chip.id;
+  }
+}
+
 TEST_F(LlmAnswers, RefusesWhatTheMemoryDoesNotHold) {
   // 39.6 GiB of weights: not on 24 GiB, but on two boards of them.
   const LlmFile large = file("llama-3-70b");
