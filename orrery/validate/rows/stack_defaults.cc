@@ -144,6 +144,10 @@ std::optional<StatedExperts> stated_experts(std::string_view source, std::string
   return StatedExperts{of_nemo1 || gpu.starts_with("gb") ? 0 : 1, kCapacity, of_nemo1};
 }
 
+int stated_expert_ranks(std::string_view source, std::string_view model) {
+  return source == "nemo-automodel" && model == "gpt-oss-120b" ? 64 : 1;
+}
+
 bool overlaps_experts(std::string_view source, std::string_view model, std::string_view gpu,
                       std::string_view dtype, std::string_view version) {
   const bool blackwell = contains(gpu, "b200") || contains(gpu, "b300");

@@ -57,6 +57,11 @@ struct StatedExperts {
 std::optional<StatedExperts> stated_experts(std::string_view source, std::string_view reference,
                                             std::string_view gpu);
 
+// The number of ranks that share the experts of a mixture, as the recipe of AutoModel for a model
+// states it (examples/benchmark/configs/gptoss_120b_te_deepep.yaml: ep_size 64), where the table's
+// column is empty. 1: no recipe states another.
+int stated_expert_ranks(std::string_view source, std::string_view model);
+
 // Whether the recipe of a release of Megatron Bridge runs the mxfp8 experts of a mixture in one
 // fused kernel, and overlaps their exchange by HybridEP with the computation of another micro-batch
 // (cutedsl_fused_grouped_mlp and moe_a2a_overlap of its performance configurations). The table has

@@ -54,7 +54,7 @@ void set_plan(TrainingRow& row, const RowCells& get) {
   TrainingPlan& p = row.job.plan;
   const StackDefaults& stack = row.stack;
   const auto undeclared = [&](const char* field) { row.undeclared.emplace_back(field); };
-  p.ep = get.whole("ep", 1);
+  p.ep = get.whole("ep", stated_expert_ranks(row.source, row.model_id));
   read_layout(p, get, row.gpus);
   if (p.pp > 1 && get.text("vp").empty()) undeclared("vp");
   if (const auto dp = get.whole("dp"); dp && *dp != p.dp)

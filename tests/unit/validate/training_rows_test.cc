@@ -367,6 +367,13 @@ TEST(StackDefaults, BridgesRecipesOfRacksHaveHybridEp) {
   EXPECT_FALSE(has_hybrid_ep("torchtitan", "qwen3-30b-a3b", "gb200", "26.02"));
 }
 
+// The table leaves the column of this row empty; its recipe has ep_size 64.
+TEST(StackDefaults, AutoModelsRecipeOfGptOssDividesItsExperts) {
+  EXPECT_EQ(stated_expert_ranks("nemo-automodel", "gpt-oss-120b"), 64);
+  EXPECT_EQ(stated_expert_ranks("nemo-automodel", "qwen3-30b-a3b"), 1);
+  EXPECT_EQ(stated_expert_ranks("megatron-bridge", "gpt-oss-120b"), 1);
+}
+
 // configure.sh of these pages: NVTE_FUSED_ATTN and model.fp8_params; launch.sh: FW_VERSION.
 TEST(StackDefaults, ScriptsOfDgxcBenchmarkingStateAttentionAndParameters) {
   const auto grok = stated_script("dgxc-benchmarking", "grok1/README_314b.md 2025-06-09 8f5cbb379");
