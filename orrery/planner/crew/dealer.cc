@@ -32,12 +32,14 @@ ValueWriter message(Kind kind) {
 
 }  // namespace
 
-Dealer::Dealer(Ranks& ranks, Results& results, std::uint64_t stage, std::size_t tasks)
+Dealer::Dealer(Ranks& ranks, Results& results, std::uint64_t stage, std::size_t tasks, Deal deal)
     : ranks_(ranks),
       results_(results),
       stage_(stage),
+      deal_(deal),
       tasks_(tasks, Status::kFree),
-      begun_(tasks, false) {
+      begun_(tasks, false),
+      last_(tasks) {
   thread_ = std::thread([this] { answer(); });
 }
 
@@ -51,6 +53,13 @@ std::optional<std::size_t> Dealer::take_free() {
   if (next_ == tasks_.size()) return std::nullopt;
   tasks_[next_] = Status::kTaken;
   return next_++;
+}
+
+std::optional<std::size_t> Dealer::take_last() {
+  while (last_ > 0 && tasks_[last_ - 1] != Status::kFree) --last_;
+  if (last_ == 0) return std::nullopt;
+  tasks_[--last_] = Status::kTaken;
+  return last_;
 }
 
 void Dealer::answer() {
@@ -80,7 +89,7 @@ void Dealer::answer(const Ranks::Message& got) {
       tasks_.at(before - 1) = Status::kDone;
       done_.notify_all();
     }
-    const auto task = take_free();
+    const auto task = deal_ == Deal::kFromEnd ? take_last() : take_free();
     if (!task) return;  // it waits until the stage is over
     out.number(*task);
     out.real(hint_);
@@ -119,7 +128,9 @@ void Dealer::reach(std::size_t task, const Task& work, const std::function<void(
     lock.lock();
     awaited_.reset();
     tasks_[own] = left ? Status::kFree : Status::kDone;
-    if (left) begun_[own] = true, next_ = std::min(next_, own);
+    if (!left) continue;
+    begun_[own] = true;
+    next_ = std::min(next_, own), last_ = std::max(last_, own + 1);
   }
 }
 

@@ -9,6 +9,9 @@
 // therefore depends on neither the number of ranks nor their speed: the ranks only decide who
 // computes a result, and when.
 //
+// Neighbouring tasks may have work in common, such as the tables of a GPU. A stage without hints is
+// therefore dealt from both ends: the others begin with its last tasks (Deal::kFromEnd).
+//
 // With each task goes a hint, the value that a candidate must beat as rank 0 knows it then. It
 // decides which results a task asks for, and nothing else.
 #pragma once
@@ -33,6 +36,9 @@ namespace orrery {
 using KeptResults = std::vector<std::pair<std::string, std::string>>;  // keys and values
 using Task = std::function<void(std::size_t task, double hint)>;
 
+// The end of a stage from which tasks are dealt to ranks other than 0.
+enum class Deal { kInOrder, kFromEnd };
+
 // Rank 0's side of a stage.
 class Dealer {
  public:
@@ -47,7 +53,7 @@ class Dealer {
     virtual bool asked() const = 0;
   };
 
-  Dealer(Ranks& ranks, Results& results, std::uint64_t stage, std::size_t tasks);
+  Dealer(Ranks& ranks, Results& results, std::uint64_t stage, std::size_t tasks, Deal deal);
   ~Dealer();
 
   // Returns when a task has been done, here or elsewhere. `wait` is called while another rank works
@@ -66,15 +72,18 @@ class Dealer {
   void answer();
   void answer(const Ranks::Message& message);
   std::optional<std::size_t> take_free();
+  std::optional<std::size_t> take_last();
 
   Ranks& ranks_;
   Results& results_;
   const std::uint64_t stage_;
+  const Deal deal_;
   std::mutex mutex_;
   std::condition_variable done_;
   std::vector<Status> tasks_;
   std::vector<bool> begun_;             // left by rank 0, which has some of their results
   std::size_t next_ = 0;                // all tasks before it are taken or done
+  std::size_t last_;                    // and all from here on
   std::optional<std::size_t> awaited_;  // while rank 0 works at another one
   double hint_ = std::numeric_limits<double>::infinity();
   std::atomic<bool> closing_ = false;

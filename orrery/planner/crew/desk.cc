@@ -84,7 +84,7 @@ Point Desk::point(const Text& key, const std::function<Point()>& compute) {
 }
 
 void Desk::together(const std::string& stage, std::size_t tasks, const Task& task,
-                    const std::function<void()>& through) {
+                    const std::function<void()>& through, Deal deal) {
   state_.stage = stage, state_.done = 0, state_.all = static_cast<std::int64_t>(tasks);
   show();
   if (!shared() || alone_) return through();
@@ -96,7 +96,7 @@ void Desk::together(const std::string& stage, std::size_t tasks, const Task& tas
   of_stage_.clear();
   task_ = task;
   Dealer::Results& results = *this;
-  dealer_ = std::make_unique<Dealer>(*with_.ranks, results, stages_, tasks);
+  dealer_ = std::make_unique<Dealer>(*with_.ranks, results, stages_, tasks, deal);
   try {
     through();
   } catch (...) {

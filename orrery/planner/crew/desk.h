@@ -51,7 +51,7 @@ class Desk : private Dealer::Results {
   // asks for results of task i. Where there are other ranks, `task` asks for results that task i
   // probably needs; it changes nothing else.
   void together(const std::string& stage, std::size_t tasks, const Task& task,
-                const std::function<void()>& through);
+                const std::function<void()>& through, Deal deal = Deal::kInOrder);
   void reach(std::size_t task);
   // The value that candidates must beat, for tasks that are dealt from now on.
   void hint(double value);

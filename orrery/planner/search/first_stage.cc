@@ -82,18 +82,21 @@ FirstStage first_stage(Runner& runner, const Scenario& question, const PlannedLo
     const std::size_t end = std::min(options.size(), (task + 1) * kOfTask);
     for (std::size_t i = task * kOfTask; i < end; ++i) bound(i);
   };
-  desk.together("engines", (options.size() + kOfTask - 1) / kOfTask, ahead, [&] {
-    for (std::size_t i = 0; i < options.size(); ++i) {
-      if (i % kOfTask == 0) desk.reach(i / kOfTask);
-      ++out.considered;
-      EngineBound found = bound(i);
-      if (!found.misfit.empty()) {
-        ++out.rejected[found.misfit];
-      } else {
-        out.options.push_back({std::move(options[i]), std::move(found)});
-      }
-    }
-  });
+  desk.together(
+      "engines", (options.size() + kOfTask - 1) / kOfTask, ahead,
+      [&] {
+        for (std::size_t i = 0; i < options.size(); ++i) {
+          if (i % kOfTask == 0) desk.reach(i / kOfTask);
+          ++out.considered;
+          EngineBound found = bound(i);
+          if (!found.misfit.empty()) {
+            ++out.rejected[found.misfit];
+          } else {
+            out.options.push_back({std::move(options[i]), std::move(found)});
+          }
+        }
+      },
+      Deal::kFromEnd);
   return out;
 }
 
