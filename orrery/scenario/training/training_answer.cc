@@ -71,9 +71,8 @@ void add_communication(const IterationParts& parts, const IterationTime& t, cons
   add("stragglers", t.stragglers);
   // The communication of the busiest stage, exposed or not.
   Seconds all;
-  for (const StageParts& s : parts.stages) {
+  for (const StageParts& s : parts.stages)
     all = std::max(all, s.reduce + s.gather + s.late_reduce + s.late_gather);
-  }
   Seconds sharded;
   for (const ChunkParts& c : parts.kinds)
     sharded = std::max(sharded, c.gather + c.gather_again + c.scatter);
@@ -400,6 +399,8 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
         "no training run of {} was in the fit{}: wider interval",
         coverage_name(stack_of(question_).name, gpu, job.precision),
         k.cover == FitCover::kEach ? ", only runs with a part of it" : ", and of a part none"));
+  if (job.plan.rule.balanced)
+    p.notes.push_back(balanced_split_note(stack_of(question_).name, setting_.model, job.plan));
   p.notes.push_back("loss and convergence are outside of a performance model");
 }
 

@@ -1,5 +1,8 @@
 #include "orrery/scenario/training/training_split.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -86,6 +89,14 @@ LayersOfStages best_split(int layers, int pp, int vp,
                           const std::function<Seconds(const LayersOfStages&)>& time) {
   if (pp * vp == 1) return {layers};
   return SplitSearch(layers, pp, vp, time).best();
+}
+
+std::string balanced_split_note(const std::string& stack, const Architecture& model,
+                                const TrainingPlan& plan) {
+  std::vector<int> layers;
+  for (int s = 0; s < plan.pp; ++s) layers.push_back(chunk_layers(model, plan, s).size());
+  return fmt::format("{} divides layers by parameters: {} (split gives others)", stack,
+                     fmt::join(layers, ","));
 }
 
 }  // namespace orrery

@@ -11,9 +11,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "orrery/base/units.h"
+#include "orrery/workload/plan/training_job.h"
 
 namespace orrery {
 
@@ -24,5 +26,10 @@ using LayersOfStages = std::vector<std::int64_t>;  // of the virtual stages in m
 // `layers`. REQUIRES layers > 0, pp > 0, vp > 0.
 LayersOfStages best_split(int layers, int pp, int vp,
                           const std::function<Seconds(const LayersOfStages&)>& time);
+
+// "nanotron divides layers by parameters: 5,4,4,5,4,4,4,2 (split gives others)". REQUIRES a job of
+// one chunk a stage that check_job accepts.
+std::string balanced_split_note(const std::string& stack, const Architecture& model,
+                                const TrainingPlan& plan);
 
 }  // namespace orrery

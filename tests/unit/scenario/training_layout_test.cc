@@ -8,8 +8,10 @@
 #include <gtest/gtest.h>
 
 #include "orrery/base/error.h"
+#include "orrery/model/catalog/catalog.h"
 #include "orrery/scenario/document/training_recipe.h"
 #include "orrery/scenario/runner/runner.h"
+#include "orrery/scenario/training/training_layout.h"
 #include "orrery/scenario/training/training_split.h"
 
 namespace orrery {
@@ -125,6 +127,26 @@ TEST(TrainingSplit, AutoExcludesFlagsThatDivide) {
   EXPECT_THROW(asked("pp: 4, split: auto, split_loss: true"), Infeasible);
   EXPECT_NO_THROW(asked("split: auto"));  // one stage
   EXPECT_THROW(asked("pp: 4, split: automatic"), InputError);
+}
+
+// Nanotron divides layers by parameters unless the question divides them.
+TEST(TrainingLayout, StacksDivideLayersThatTheQuestionLeavesOpen) {
+  TrainingQuestion q;
+  q.stack = "nanotron", q.gpus = q.pp = 8, q.global_batch = 8;
+  const TrainingJob open = job_of(q);
+  EXPECT_TRUE(open.plan.rule.balanced);
+  EXPECT_EQ(balanced_split_note(q.stack, load_model("llama-3-8b", Bundle()), open.plan),
+            "nanotron divides layers by parameters: 5,4,4,5,4,4,4,2 (split gives others)");
+  const auto balanced = [&q](auto change) {
+    TrainingQuestion other = q;
+    change(other);
+    return job_of(other).plan.rule.balanced;
+  };
+  EXPECT_FALSE(balanced([](TrainingQuestion& o) { o.split = {4, 4, 4, 4, 4, 4, 4, 4}; }));
+  EXPECT_FALSE(balanced([](TrainingQuestion& o) { o.job.plan.rule.loss = true; }));
+  EXPECT_FALSE(balanced([](TrainingQuestion& o) { o.best_split = true; }));
+  EXPECT_FALSE(balanced([](TrainingQuestion& o) { o.vp = 2; }));
+  EXPECT_FALSE(balanced([](TrainingQuestion& o) { o.stack = "megatron"; }));
 }
 
 }  // namespace training_layout_test
