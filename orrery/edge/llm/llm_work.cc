@@ -174,25 +174,18 @@ Flops LlmFile::attention_flops(double depth, double tokens) const {
   return Flops(sum);
 }
 
-double LlmFile::head_width() const {
-  constexpr double kLong = 32768, kUsual = 128;
+double LlmFile::mean_by_flops(double Attention::* of, double usual) const {
+  constexpr double kLong = 32768;
   double sum = 0, weighted = 0;
   for (const Attention& a : attention_) {
     const double flops = a.layers * a.flops * (a.window > 0 ? a.window : kLong);
-    sum += flops, weighted += flops * a.width;
+    sum += flops, weighted += flops * a.*of;
   }
-  return sum > 0 ? weighted / sum : kUsual;
+  return sum > 0 ? weighted / sum : usual;
 }
 
-double LlmFile::packed_heads() const {
-  constexpr double kLong = 32768, kUsual = 2;
-  double sum = 0, weighted = 0;
-  for (const Attention& a : attention_) {
-    const double flops = a.layers * a.flops * (a.window > 0 ? a.window : kLong);
-    sum += flops, weighted += flops * a.packed;
-  }
-  return sum > 0 ? weighted / sum : kUsual;
-}
+double LlmFile::head_width() const { return mean_by_flops(&Attention::width, 128); }
+double LlmFile::packed_heads() const { return mean_by_flops(&Attention::packed, 2); }
 
 Bytes LlmFile::cache_read(double depth) const {
   Bytes sum = state_ * 2;  // read and written

@@ -89,6 +89,9 @@ class LlmFile {
     double packed = 0;   // packed_heads()
     double layers = 0;
   };
+  // The mean of a member over the layers by their FLOPs of attention at long contexts; `usual`:
+  // without attention.
+  double mean_by_flops(double Attention::* of, double usual) const;
   struct Experts {
     Bytes bytes;
     Flops each;         // of a row that passes through all of them
