@@ -33,7 +33,49 @@ constexpr const char* kOfRun[] = {
     "in_time", "time_to_train", "cost",    "energy",        "gpu_hours", "iteration_time",  "mfu",
     "memory",  "fits",          "goodput", "cost_per_hour", "power",     "energy_per_token"};
 
+// The columns of the table of plans on their page.
+constexpr const char* kColumnsOfService[] = {"cost_per_hour",   "chance",   "headroom",
+                                             "ttft_p99",        "tpot_p99", "output_throughput",
+                                             "energy_per_token"};
+constexpr const char* kColumnsOfRun[] = {"time_to_train", "cost", "in_time",
+                                         "fits",          "mfu",  "energy"};
+
 bool is_run(const Point& p) { return p.find("time_to_train") != nullptr; }
+
+std::span<const char* const> shown_of(const Point& p) {
+  return is_run(p) ? std::span<const char* const>(kOfRun) : kOfService;
+}
+
+// The fleet or layout of a plan, which its first note says.
+std::string name_of(const Point& p) {
+  constexpr std::string_view kLead = "plan: ";
+  const bool named = !p.notes.empty() && p.notes.front().starts_with(kLead);
+  return named ? p.notes.front().substr(kLead.size()) : place(p);
+}
+
+// The plans against each other, one line each.
+std::string plans_markdown(const Answer& answer) {
+  const bool run = is_run(answer.points.front());
+  const auto columns = run ? std::span<const char* const>(kColumnsOfRun) : kColumnsOfService;
+  std::string head = "| plan |", rule = "|---|", rows;
+  for (const char* name : columns) {
+    const Metric* m = answer.points.front().find(name);
+    if (m == nullptr) continue;
+    head += fmt::format(" {} [{}] |", name, m->unit);
+    rule += "---:|";
+  }
+  std::size_t number_of_plan = 0;
+  for (const Point& p : answer.points) {
+    rows += fmt::format("| {}. {} |", ++number_of_plan, name_of(p));
+    for (const char* name : columns) {
+      if (answer.points.front().find(name) == nullptr) continue;
+      const Metric* m = p.find(name);
+      rows += m == nullptr ? " |" : fmt::format(" {} |", number(m->value));
+    }
+    rows += '\n';
+  }
+  return head + '\n' + rule + '\n' + rows;
+}
 
 }  // namespace
 
@@ -43,8 +85,7 @@ std::string plan_table(const Answer& answer) {
   std::set<std::string> said;  // notes of the first plan
   for (const Point& p : answer.points) {
     out += wrapped(fmt::format("{}. {}", ++number_of_plan, place(p)), 80, "");
-    const auto shown = is_run(p) ? std::span<const char* const>(kOfRun) : kOfService;
-    for (const char* name : shown) {
+    for (const char* name : shown_of(p)) {
       const Metric* m = p.find(name);
       if (m == nullptr) continue;
       out +=
@@ -59,6 +100,23 @@ std::string plan_table(const Answer& answer) {
       out += lines.replace(2, 1, "-");
     }
   }
+  return out;
+}
+
+std::string plan_page(const Answer& answer) {
+  const Point& best = answer.points.front();
+  std::string out =
+      fmt::format("# {}\n\n{}\n## Plan 1\n\n| | | 90 % interval | origin |\n|---|---|---|---|\n",
+                  answer.scenario, plans_markdown(answer));
+  for (const char* name : shown_of(best)) {
+    const Metric* own = best.find(name);
+    if (own == nullptr) continue;
+    const Metric m = readable(*own);
+    out += fmt::format("| {} | {} {} | {} | {} |\n", m.name, number(m.value), m.unit, interval90(m),
+                       to_text(m.origin));
+  }
+  out += '\n';
+  for (const std::string& note : best.notes) out += "- " + note + "\n";
   return out;
 }
 

@@ -1,4 +1,4 @@
-// The table of plans.
+// The table and the page of plans. Both REQUIRE a point.
 #pragma once
 
 #include <string>
@@ -10,5 +10,8 @@ namespace orrery::cli {
 // A paragraph for each plan, the best first: what to deploy, and what it does and costs. The notes
 // follow. In 80 columns.
 std::string plan_table(const Answer& answer);
+
+// The page of plans in Markdown: a line for each, then what the best one does, with its notes.
+std::string plan_page(const Answer& answer);
 
 }  // namespace orrery::cli

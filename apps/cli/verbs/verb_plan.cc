@@ -32,13 +32,11 @@ struct Found {
   std::vector<RunPlans> runs;
 };
 
-void write_plans(Runner& runner, const ScenarioSweep& asked, const Found& found,
-                 const std::filesystem::path& folder) {
+void write_plans(Runner& runner, const Found& found, const std::filesystem::path& folder) {
   if (found.services.size() + found.runs.size() != 1)
     throw InputError("--out: takes one question, not a sweep");
-  const auto files = found.runs.empty()
-                         ? plan_files(runner.bundle(), asked.points.front(), found.services.front())
-                         : run_files(runner, found.runs.front());
+  const auto files = found.runs.empty() ? plan_files(runner.bundle(), found.services.front())
+                                        : run_files(runner, found.runs.front());
   for (const auto& [path, text] : files) {
     std::error_code failed;
     std::filesystem::create_directories((folder / path).parent_path(), failed);
@@ -48,7 +46,8 @@ void write_plans(Runner& runner, const ScenarioSweep& asked, const Found& found,
       found.runs.empty() ? found.services.front().answer : found.runs.front().answer;
   const std::string changes =
       found.services.empty() ? "" : changes_markdown(found.services.front());
-  write_file((folder / "plan.md").string(), markdown(answer, false) + changes, "--out");
+  write_file((folder / "plan.md").string(), plan_page(answer) + changes, "--out");
+  write_file((folder / "plan.html").string(), html({&answer, 1}), "--out");
 }
 
 constexpr int kStopped = 130;  // exit code: ended by Ctrl-C, with the best so far or nothing
@@ -146,7 +145,7 @@ void add_plan(CLI::App& program, Context& context) {
                  store->failure());
       context.exit_code = 1;
     }
-    if (!verb->folder.empty()) write_plans(runner, asked, found, verb->folder);
+    if (!verb->folder.empty()) write_plans(runner, found, verb->folder);
     if (verb->output.format != Format::kTable || !verb->output.html.empty() ||
         !verb->output.svg.empty())
       return print({&answer, 1}, verb->output);

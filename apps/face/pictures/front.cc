@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "apps/face/pictures/drawing.h"
 #include "apps/face/plot.h"
@@ -8,19 +9,42 @@
 namespace orrery::face {
 namespace {
 
+constexpr double kWide = 15;  // from this ratio of the extremes on an axis is logarithmic
+
 bool less_is_better(const std::string& name) {
   return name.find("throughput") == std::string::npos && name != "mfu" && name != "headroom";
+}
+
+// The latency whose limit the points of a front differ in (`plan.front`), at its 99th percentile.
+std::string front_latency(const Answer& a) {
+  for (const char* name : {"ttft", "tpot", "e2e"})
+    for (const Point& p : a.points)
+      if (p.at.contains(fmt::format("slo_{}", name))) return fmt::format("{}_p99", name);
+  return "";
+}
+
+bool differs(const Answer& a, const std::string& metric) {
+  const Metric* first = a.points.front().find(metric);
+  return std::any_of(a.points.begin(), a.points.end(), [&](const Point& p) {
+    const Metric* m = p.find(metric);
+    return first != nullptr && m != nullptr && m->value != first->value;
+  });
+}
+
+// The two metrics of an answer that are weighed against each other; "": there is none.
+std::pair<std::string, std::string> axes_of(const Answer& a) {
+  if (const std::string latency = front_latency(a); !latency.empty())
+    return {differs(a, "cost_per_hour") ? "cost_per_hour" : "output_throughput", latency};
+  const std::string x = metric_among(a, {"time_to_train", "cost_per_hour", "tpot"});
+  if (x == "time_to_train") return {x, metric_among(a, {"cost", "gpu_hours"})};
+  if (a.complete) return {x, metric_among(a, {"tpot_p99", "ttft_p99"})};
+  return {x, metric_among(a, {"prefill_throughput", "output_throughput"})};
 }
 
 }  // namespace
 
 std::string draw_front(const Answer& a) {
-  const std::string x = metric_among(a, {"time_to_train", "cost_per_hour", "tpot"});
-  const std::string y = metric_among(
-      a, x == "time_to_train" ? std::initializer_list<const char*>{"cost", "gpu_hours"}
-         : a.complete
-             ? std::initializer_list<const char*>{"tpot_p99", "ttft_p99"}
-             : std::initializer_list<const char*>{"prefill_throughput", "output_throughput"});
+  const auto [x, y] = axes_of(a);
   if (x.empty() || y.empty() || x == y) return "";
   std::vector<const Point*> fit;
   for (const Point& p : a.points)
@@ -31,8 +55,14 @@ std::string draw_front(const Answer& a) {
     const double d = at(p, name) - at(q, name);
     return less_is_better(name) ? d < 0 : d > 0;
   };
-  Plot plot("Trade-offs", {fmt::format("{} [{}]", words(x), unit_of(a, x)), false, {}},
-            {fmt::format("{} [{}]", words(y), unit_of(a, y)), false, {}});
+  const auto axis = [&](const std::string& name) {
+    const auto [least, most] = std::minmax_element(
+        fit.begin(), fit.end(),
+        [&](const Point* p, const Point* q) { return at(p, name) < at(q, name); });
+    const bool wide = at(*least, name) > 0 && at(*most, name) > kWide * at(*least, name);
+    return PlotAxis{fmt::format("{} [{}]", words(name), unit_of(a, name)), wide, {}};
+  };
+  Plot plot("Trade-offs", axis(x), axis(y));
   Plot::Points front;
   const std::vector<std::string> keys = varied(a);
   for (const Point* p : fit) {

@@ -403,6 +403,7 @@ Plans find_divided_plan(Runner& runner, const Scenario& question, Desk& desk) {
   const std::vector<Fleet> fleets = division.proved();
   const std::vector<Proof> proved = proofs(division, fleets);
   Plans out;
+  out.side_by_side = true;
   out.answer.scenario = question.name;
   out.answer.resolved = to_json(question);
   out.answer.complete = true;

@@ -10,9 +10,6 @@
 namespace orrery {
 namespace {
 
-// To four digits, for people; the scenario of a plan has all of them.
-double rounded(double v) { return std::stod(fmt::format("{:.4g}", v)); }
-
 // The spare engines that plan.availability asks for.
 std::string spare_note(const PlanChoice& plan, const FleetPlan& f) {
   if (plan.availability <= 0 || f.decode) return "";
@@ -23,6 +20,8 @@ std::string spare_note(const PlanChoice& plan, const FleetPlan& f) {
 }
 
 }  // namespace
+
+double to_four_digits(double v) { return std::stod(fmt::format("{:.4g}", v)); }
 
 std::string counted(const std::map<std::string, std::int64_t>& reasons) {
   std::string out;
@@ -54,14 +53,14 @@ Point point_of(const Proof& proof, const Scenario& question) {
           {"pp", f.engine.pp},
           {"dp", f.engine.dp},
           {"ep", f.engine.ep}};
-  if (f.engine.power_limit) p.at["power_limit"] = rounded(f.engine.power_limit->value());
-  if (f.engine.clock) p.at["clock"] = rounded(f.engine.clock->value() / 1e6);
+  if (f.engine.power_limit) p.at["power_limit"] = to_four_digits(f.engine.power_limit->value());
+  if (f.engine.clock) p.at["clock"] = to_four_digits(f.engine.clock->value() / 1e6);
   if (f.decode) {
     p.at["decode_engines"] = f.decode_engines;
     p.at["decode_tp"] = f.decode->tp, p.at["decode_pp"] = f.decode->pp;
     p.at["decode_dp"] = f.decode->dp, p.at["decode_ep"] = f.decode->ep;
   }
-  p.at["rate"] = rounded(proof.raced.rate);
+  p.at["rate"] = to_four_digits(proof.raced.rate);
   const std::vector<Metric> metrics = {exact_metric("chance", "%", 100 * proof.chance),
                                        exact_metric("headroom", "%", proof.headroom)};
   if (!proof.brief) p.metrics.insert(p.metrics.begin(), metrics.begin(), metrics.end());

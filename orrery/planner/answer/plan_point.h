@@ -15,6 +15,9 @@ namespace orrery {
 // "3: it does not fit in memory; 2: no data for this combination".
 std::string counted(const std::map<std::string, std::int64_t>& reasons);
 
+// A value for people; the scenario of a plan has all of its digits.
+double to_four_digits(double v);
+
 // Infeasible: the model has no context for a request of the load.
 void check_lengths(const Scenario& question, const Architecture& model, const PlannedLoad& load);
 

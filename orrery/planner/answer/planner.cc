@@ -10,6 +10,7 @@
 #include "orrery/planner/answer/closest.h"
 #include "orrery/planner/answer/day.h"
 #include "orrery/planner/answer/divided_planner.h"
+#include "orrery/planner/answer/front.h"
 #include "orrery/planner/answer/plan_point.h"
 #include "orrery/planner/answer/robust.h"
 #include "orrery/planner/verify/proof.h"
@@ -19,6 +20,20 @@
 namespace orrery {
 namespace {
 
+// InputError: a key that has no meaning for the plans of a front.
+void check_front(const PlanQuestion& q) {
+  const PlanChoice plain;
+  const auto refuse = [](bool set, const char* key) {
+    if (set) throw InputError(fmt::format("plan.front (objective pareto): without {}", key));
+  };
+  refuse(divides(q.choice), "plan.mixed and plan.others");
+  refuse(q.choice.explain, "plan.explain");
+  refuse(!q.choice.robust.empty(), "plan.robust");
+  refuse(!q.choice.day.empty(), "plan.day");
+  refuse(q.choice.top != plain.top, "plan.top, because all of its plans are shown");
+  refuse(!q.service.slo.classes.empty(), "slo.classes");
+}
+
 // The question with the defaults of a plan.
 Scenario asked(Scenario s) {
   const PlanQuestion& q = s.as<PlanQuestion>();
@@ -27,10 +42,15 @@ Scenario asked(Scenario s) {
   if (q.service.find_max_rate)
     throw InputError("load.find_max_rate: a plan with plan.objective throughput seeks the rate");
   if (q.service.repeat > 1) throw InputError("load.repeat: a plan is proved with seeds of its own");
-  if (q.choice.objective == PlanObjective::kTime || q.choice.objective == PlanObjective::kPareto)
+  if (q.choice.objective == PlanObjective::kTime)
     throw InputError(
-        "plan.objective time and pareto are of training runs; of a service it is cost, gpus, "
-        "energy or throughput");
+        "plan.objective time is of training runs; of a service it is cost, gpus, energy, "
+        "throughput or pareto");
+  if (q.choice.objective == PlanObjective::kPareto) {
+    auto& choice = std::get<PlanQuestion>(s.asked).choice;
+    choice.objective = PlanObjective::kCost;
+    if (choice.front.empty()) choice.front = name_of(SloLimit::kTpot);
+  }
   const bool money = q.choice.objective == PlanObjective::kCost || q.choice.budget > 0;
   if (money && !s.cost.asked()) s.cost.tier = "on_demand";
   const PlanChoice plain;
@@ -52,6 +72,7 @@ Scenario asked(Scenario s) {
     throw InputError("plan.robust: objective throughput has no load that could differ");
   if (q.choice.explain && !q.service.slo.classes.empty())
     throw InputError("plan.explain: does not look for changes of slo.classes; leave one of them");
+  if (!q.choice.front.empty()) check_front(q);
   if (divides(q.choice)) check_divided(q.choice);
   return s;
 }
@@ -64,16 +85,21 @@ Scenario asked(Scenario s) {
   throw Infeasible(closest.empty() ? why : fmt::format("{}; {}", why, closest));
 }
 
+// How much more a plan takes, or serves, than another one.
+std::string beside(PlanObjective objective, const Proof& one, const Proof& other,
+                   const char* which) {
+  constexpr const char* kWhat[] = {"USD an hour", "GPUs", "J a request", "requests/s"};
+  return fmt::format("{:+.1f} % {} beside the {} plan",
+                     100 * (other.raced.value / one.raced.value - 1),
+                     kWhat[static_cast<std::size_t>(objective)], which);
+}
+
 // How a plan compares with the best one.
 std::string compared(PlanObjective objective, const Proof& best, const Proof& other) {
-  constexpr const char* kWhat[] = {"USD an hour", "GPUs", "J a request", "requests/s"};
-  const auto more = [](double a, double b) { return 100 * (b / a - 1); };
-  std::string out =
-      fmt::format("{:+.1f} % {} beside the best plan", more(best.raced.value, other.raced.value),
-                  kWhat[static_cast<std::size_t>(objective)]);
+  std::string out = beside(objective, best, other, "best");
   if (objective == PlanObjective::kThroughput || best.chance != other.chance)
     out += fmt::format(
-        "; {:+.1f} % {}", more(ranked_by(best, objective), ranked_by(other, objective)),
+        "; {:+.1f} % {}", 100 * (ranked_by(other, objective) / ranked_by(best, objective) - 1),
         objective == PlanObjective::kThroughput ? "of the expected rate" : "over the chance");
   return out;
 }
@@ -91,11 +117,11 @@ std::string day_note(const PlanChoice& plan, const Raced& raced, Trials& trials)
       engines, day.gpu_hours, day.starts, day.perfect, day.peak);
 }
 
-void add_days(const PlanChoice& plan, const std::vector<Proof>& proved, Trials& trials,
+void add_days(const PlanChoice& plan, const std::vector<FrontPlan>& proved, Trials& trials,
               Answer& answer) {
   for (std::size_t i = 0; i < proved.size() && !plan.day.empty(); ++i) {
     std::vector<std::string>& told = answer.points[i].notes;
-    told.insert(told.begin() + 1, day_note(plan, proved[i].raced, trials));
+    told.insert(told.begin() + 1, day_note(plan, proved[i].proof.raced, trials));
   }
 }
 
@@ -118,10 +144,35 @@ void explain(Runner& runner, const Scenario& question, const PlannedLoad& load,
 }
 
 // The highest expected score first, by the chances that were proved.
-void order(std::vector<Proof>& plans, PlanObjective objective) {
-  std::stable_sort(plans.begin(), plans.end(), [objective](const Proof& a, const Proof& b) {
-    return ranked_by(a, objective) < ranked_by(b, objective);
+void order(std::vector<FrontPlan>& plans, PlanObjective objective) {
+  std::stable_sort(plans.begin(), plans.end(), [objective](const FrontPlan& a, const FrontPlan& b) {
+    return ranked_by(a.proof, objective) < ranked_by(b.proof, objective);
   });
+}
+
+// The plans as an answer to the question; those of a front say with which limit they were proved.
+Plans plans_of(const Scenario& question, const std::vector<FrontPlan>& plans) {
+  const PlanChoice& choice = question.as<PlanQuestion>().choice;
+  Plans out;
+  out.answer.scenario = question.name;
+  out.answer.resolved = to_json(question);
+  for (const FrontPlan& plan : plans) {
+    out.fleets.push_back(plan.proof.raced.fleet);
+    out.rates.push_back(plan.proof.raced.rate);
+    out.questions.push_back(plan.question);
+    Point p = point_of(plan.proof, plan.question);
+    if (!choice.front.empty()) {
+      const Seconds limit =
+          allowed(plan.question.as<PlanQuestion>().service.slo, front_limit(choice));
+      if (limit > Seconds(0)) p.at["slo_" + choice.front] = to_four_digits(limit / milliseconds(1));
+    }
+    if (&plan != &plans.front())
+      p.notes.push_back(choice.front.empty()
+                            ? compared(choice.objective, plans.front().proof, plan.proof)
+                            : beside(choice.objective, plans.front().proof, plan.proof, "first"));
+    out.answer.points.push_back(std::move(p));
+  }
+  return out;
 }
 
 // The last note: what was looked at, and what became of it.
@@ -159,31 +210,39 @@ Plans find_plans(Runner& runner, const Scenario& scenario, Desk& desk) {
         fmt::format("none of {} engines can serve: {}", first.considered, counted(first.rejected)));
   Trials trials(runner, question, load, desk);
   const RaceResult raced = race_in_rounds(question, load, first, trials);
-  std::vector<Proof> plans = prove_all(question, raced.best, trials);
+  const bool front = !q.choice.front.empty() && !raced.best.empty();
+  std::vector<FrontPlan> plans;
+  std::string walked;
+  bool complete = true;
+  if (front) {
+    desk.answer_alone();
+    Front found = find_front(runner, question, load, raced, trials);
+    plans = std::move(found.plans);
+    complete = found.complete;
+    walked = fmt::format("front: {} limits of {} were asked; each plan is proved with its own",
+                         found.limits, q.choice.front);
+  } else {
+    for (Proof& p : prove_all(question, raced.best, trials))
+      plans.push_back({question, std::move(p)});
+  }
   if (plans.empty() && desk.stopped()) throw Stopped();
   if (plans.empty())
     refuse(runner, question, load, desk,
            fmt::format("no fleet keeps the limits: {}", counted(raced.left)));
   desk.answer_alone();
-  order(plans, q.choice.objective);
-  Plans out;
+  if (!front) order(plans, q.choice.objective);
+  Plans out = plans_of(question, plans);
   Answer& answer = out.answer;
-  answer.scenario = question.name;
-  answer.resolved = to_json(question);
-  for (const Proof& plan : plans) {
-    out.fleets.push_back(plan.raced.fleet);
-    out.rates.push_back(plan.raced.rate);
-    answer.points.push_back(point_of(plan, question));
-    if (&plan != &plans.front())
-      answer.points.back().notes.push_back(compared(q.choice.objective, plans.front(), plan));
-  }
+  out.rejected = first.rejected;
+  for (const auto& [reason, n] : raced.left) out.rejected[reason] += n;
   std::vector<std::string>& told = answer.points.front().notes;
+  if (front) told.push_back(walked);
   told.insert(told.end(), notes.begin(), notes.end());
   if (!first.rejected.empty())
     told.push_back(
         fmt::format("of {} engines cannot serve: {}", first.considered, counted(first.rejected)));
-  answer.complete = !desk.stopped();
-  if (*answer.complete) {
+  answer.complete = complete && !desk.stopped();
+  if (*answer.complete && !front) {
     try {
       add_days(q.choice, plans, trials, answer);
       explain(runner, question, load, first, raced, trials, out);

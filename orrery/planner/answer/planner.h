@@ -17,6 +17,8 @@
 // says why), and a plan whose median misses a limit is never recommended.
 #pragma once
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "orrery/planner/answer/changes.h"
@@ -33,8 +35,11 @@ struct Plans {
   Answer answer;
   std::vector<FleetPlan> fleets;
   std::vector<double> rates;  // requests/s
-  // The question that each fleet answers, where they differ: its model, load and limits.
+  // The question that each fleet answers: its model, load and limits.
   std::vector<Scenario> questions;
+  bool side_by_side = false;  // the fleets run at once; otherwise one of them is chosen
+  // Engines and fleets that were left out, by the reason; empty for a plan that divides GPUs.
+  std::map<std::string, std::int64_t> rejected;
   std::vector<Change> changes;  // what would change the best plan; empty without plan.explain
 };
 

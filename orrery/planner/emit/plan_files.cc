@@ -144,7 +144,7 @@ void at_rate(ServiceQuestion& service, double rate) {
 // each has a name of its own, orrery-plan-1 and so on.
 std::string named(std::string text, const Plans& plans, std::size_t fleet) {
   const std::string name = "orrery-plan";
-  if (plans.questions.empty()) return text;
+  if (!plans.side_by_side) return text;
   const std::string own = fmt::format("{}-{}", name, fleet + 1);
   for (std::size_t at = text.find(name); at != text.npos; at = text.find(name, at + own.size()))
     text.replace(at, name.size(), own);
@@ -171,12 +171,45 @@ std::string bench_script(const Scenario& service, const std::string& model) {
       std::llround(load.isl), std::llround(load.osl), load.rate, load.requests);
 }
 
+// A plan a line, with the figures by which plans are compared; empty where it has none.
+std::string front_table(const Plans& plans) {
+  constexpr std::pair<const char*, const char*> kFigures[] = {
+      {"cost_per_hour", "usd_per_hour"},
+      {"chance", "chance_percent"},
+      {"headroom", "headroom_percent"},
+      {"ttft_p99", "ttft_p99_ms"},
+      {"tpot_p50", "tpot_p50_ms"},
+      {"tpot_p99", "tpot_p99_ms"},
+      {"e2e_p99", "e2e_p99_ms"},
+      {"output_throughput", "output_tokens_per_s"},
+      {"energy_per_token", "joules_per_output_token"}};
+  std::string out = "plan,fleet,gpus,requests_per_s";
+  for (const auto& [metric, column] : kFigures) out += fmt::format(",{}", column);
+  for (std::size_t i = 0; i < plans.fleets.size(); ++i) {
+    const FleetPlan& f = plans.fleets[i];
+    out += fmt::format("\n{},\"{}\",{},{:.6g}", i + 1, f.name(), f.gpus(), plans.rates[i]);
+    for (const auto& [metric, column] : kFigures) {
+      const Metric* m = plans.answer.points.at(i).find(metric);
+      out += m == nullptr ? "," : fmt::format(",{:.6g}", m->value);
+    }
+  }
+  return out + "\n";
+}
+
+std::string rejections(const Plans& plans) {
+  std::string out = "options,reason\n";
+  for (const auto& [reason, n] : plans.rejected) out += fmt::format("{},\"{}\"\n", n, reason);
+  return out;
+}
+
 }  // namespace
 
-Files plan_files(const Bundle& bundle, const Scenario& question, const Plans& plans) {
-  Files out = {{"plan.json", to_json(plans.answer, false).dump(1) + "\n"}};
+Files plan_files(const Bundle& bundle, const Plans& plans) {
+  Files out = {{"plan.json", to_json(plans.answer, false).dump(1) + "\n"},
+               {"pareto.csv", front_table(plans)},
+               {"rejected.csv", rejections(plans)}};
   for (std::size_t i = 0; i < plans.fleets.size(); ++i) {
-    const Scenario& asked = plans.questions.empty() ? question : plans.questions[i];
+    const Scenario& asked = plans.questions.at(i);
     const std::string model = hub_name(bundle, asked.model);
     const std::int64_t longest = asked.workload.max_model_len;
     const FleetPlan& plan = plans.fleets[i];

@@ -3,6 +3,8 @@
 // back.
 //
 //   plan.json                 the answer: all plans with their intervals
+//   pareto.csv                money, GPUs, latencies, rate and energy of the plans
+//   rejected.csv              engines and fleets that are not shown, by the reason
 //   1/scenario.json           answered by `orrery run 1/scenario.json`
 //   1/launch.sh               one engine of each kind, and how many are wanted
 //   1/kubernetes.yaml         absent for disaggregated plans, whose router is another's product
@@ -23,7 +25,6 @@ namespace orrery {
 
 // Paths below the folder of the plans, and their texts.
 std::vector<std::pair<std::string, std::string>> plan_files(const Bundle& bundle,
-                                                            const Scenario& question,
                                                             const Plans& plans);
 
 // The changes of the plans as a section of plan.md; empty without plan.explain.

@@ -67,7 +67,13 @@ void declare(Fields& f, PlanChoice& p) {
   f.add_enum("objective", p.objective, plan_objective_names(),
              "what the best plan has least of, at the rate of the load or for the run; throughput: "
              "the highest rate that plan.gpus or plan.budget can take; time: of a run; pareto: all "
-             "plans of a run that no other one beats in time, money and GPUs");
+             "plans of a run that no other one beats in time, money and GPUs; of a service cost "
+             "with front tpot");
+  f.add("front", p.front,
+        "latency whose limit is made tighter from that of slo, or from none, until nothing keeps "
+        "it; the plans are the best within each limit, as far as no other one beats them in the "
+        "objective and that latency")
+      .one_of({"", "ttft", "tpot", "e2e"});
   f.add("gpus", p.gpus, "most GPUs of a plan; 0: no limit").range(0, kMostGpus);
   f.add("budget", p.budget,
         "most USD that a plan may cost: a service in a month (730 hours), a run in all; 0: no "
@@ -188,9 +194,9 @@ void declare(Fields& f, PlanChoice& p) {
 
 const std::vector<std::string>& plan_keys_of_services() {
   static const std::vector<std::string> keys = {
-      "engines",     "modes",        "dp",     "engine_gpus", "explain",
-      "what_if_gpu", "availability", "repair", "robust",      "day",
-      "startup",     "spare",        "mixed",  "others",      "from_command"};
+      "engines",      "modes",  "dp",           "engine_gpus", "explain", "what_if_gpu",
+      "availability", "repair", "robust",       "day",         "startup", "spare",
+      "mixed",        "others", "from_command", "front"};
   return keys;
 }
 

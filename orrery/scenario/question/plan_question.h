@@ -42,9 +42,9 @@
 
 namespace orrery {
 
-// The quantity of which the best plan has the least; with kThroughput the most. Services have no
-// kTime and kPareto: of a run, the time that it takes, and all plans of which no other one takes
-// less time, less money and fewer GPUs. Runs have no kThroughput.
+// The quantity of which the best plan has the least; with kThroughput the most. kTime is of a run
+// alone: the time that it takes. kPareto of a run: all plans of which no other one takes less time,
+// less money and fewer GPUs; of a service kCost with the front of TPOT. Runs have no kThroughput.
 enum class PlanObjective { kCost, kGpus, kEnergy, kThroughput, kTime, kPareto };
 // "cost", "gpus", "energy", "throughput", "time", "pareto", in the order of the values.
 const std::vector<std::string>& plan_objective_names();
@@ -67,6 +67,8 @@ struct PlannedModel {
 struct PlanChoice {
   std::vector<std::string> gpu;  // as GpuStock reads them
   PlanObjective objective = PlanObjective::kCost;
+  // "ttft", "tpot" or "e2e": the plans for each limit of it (answer/front.h); empty: one limit.
+  std::string front;
   std::int64_t gpus = 0;  // most GPUs of a plan; 0: no limit
   double budget = 0;      // most USD: a month of a service, a whole run; 0: no limit
   std::vector<std::string> engines = {"vllm"};

@@ -21,7 +21,7 @@ TEST(DividedPlan, NamesEachFleetInACluster) {
   const Scenario question = divided_question("h100-sxm", kSmallBeside);
   const Plans plans = plans_of(question);
   std::size_t seen = 0;
-  for (const auto& [path, text] : plan_files(Bundle(), question, plans)) {
+  for (const auto& [path, text] : plan_files(Bundle(), plans)) {
     if (!path.ends_with("kubernetes.yaml")) continue;
     ++seen;
     const std::string name = fmt::format("orrery-plan-{}", seen);

@@ -204,7 +204,7 @@ TEST(DividedPlan, HasPoolsForPrefillAndDecode) {
   EXPECT_EQ(plans_of(alone).fleets.at(0).gpus(), plans.fleets[0].gpus());
   // Its files name both pools.
   bool both = false;
-  for (const auto& [path, text] : plan_files(Bundle(), question, plans))
+  for (const auto& [path, text] : plan_files(Bundle(), plans))
     both |= path.find("scenario") != path.npos && text.find("disaggregation") != text.npos;
   EXPECT_TRUE(both);
 }
@@ -257,7 +257,7 @@ TEST(DividedPlan, WritesTheQuestionOfEachFleet) {
   const Scenario question = divided_question("h100-sxm", kSmallBeside);
   const Plans plans = plans_of(question);
   int seen = 0;
-  for (const auto& [path, text] : plan_files(Bundle(), question, plans)) {
+  for (const auto& [path, text] : plan_files(Bundle(), plans)) {
     if (!path.ends_with("scenario.json")) continue;
     const Scenario back = read_scenario(parse_yaml(text, path)).points.front();
     EXPECT_EQ(back.model, seen == 0 ? "llama-3-8b" : "llama-2-7b");

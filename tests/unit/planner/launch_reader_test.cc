@@ -145,7 +145,7 @@ TEST(PlanFiles, ScaleAsTheHeadroomAllows) {
   Runner runner{Bundle()};
   const Plans plans = find_plans(runner, question);
   const FleetPlan& f = plans.fleets.at(0);
-  for (const auto& [path, text] : plan_files(Bundle(), question, plans)) {
+  for (const auto& [path, text] : plan_files(Bundle(), plans)) {
     if (path != "1/kubernetes.yaml") continue;
     const Node spec = parse_yaml(kind_of(text, "HorizontalPodAutoscaler"), path).at("spec");
     EXPECT_EQ(spec.at("minReplicas").text(), fmt::format("{}", f.engines));

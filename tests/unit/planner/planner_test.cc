@@ -251,7 +251,7 @@ TEST(PlanFiles, HoldTheScenarioOfThePlan) {
   const Scenario question = asked.scenario();
   const Plans plans = asked.plans();
   bool seen = false;
-  for (const auto& [path, text] : plan_files(Bundle(), question, plans)) {
+  for (const auto& [path, text] : plan_files(Bundle(), plans)) {
     if (path != "1/scenario.json") continue;
     seen = true;
     const Scenario back = read_scenario(parse_yaml(text, path)).points.front();
