@@ -34,7 +34,8 @@ std::string type_name(const Field& f) {
       if (f.unit() == "bytes") return "SIZES";
       if (f.unit() == "names") return "NAMES";
       if (f.unit() == "pools") return "POOLS";
-      return f.is_repeated() ? "CLASS=FACTOR" : "N[,N|N-N*2...]";
+      if (f.unit() == "factors") return "CLASS=FACTOR";
+      return f.is_repeated() ? "NAME[,NAME...]" : "N[,N|N-N*2...]";
     case Field::Type::kInt:
       return "N";
     case Field::Type::kNumber:

@@ -55,6 +55,9 @@ Point point_of(const Proof& proof, const Scenario& question) {
           {"ep", f.engine.ep}};
   if (f.engine.power_limit) p.at["power_limit"] = to_four_digits(f.engine.power_limit->value());
   if (f.engine.clock) p.at["clock"] = to_four_digits(f.engine.clock->value() / 1e6);
+  if (f.engine.max_num_seqs > 0) p.at["max_num_seqs"] = f.engine.max_num_seqs;
+  if (f.engine.max_num_batched_tokens > 0)
+    p.at["max_num_batched_tokens"] = f.engine.max_num_batched_tokens;
   if (f.decode) {
     p.at["decode_engines"] = f.decode_engines;
     p.at["decode_tp"] = f.decode->tp, p.at["decode_pp"] = f.decode->pp;

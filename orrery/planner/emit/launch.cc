@@ -25,6 +25,8 @@ LaunchCommand launch_command(const Bundle& bundle, const EngineOption& option, E
   values.push_back(fmt::arg("ep", option.ep));
   values.push_back(fmt::arg("ranks", option.tp * option.dp));
   values.push_back(fmt::arg("max_model_len", max_model_len));
+  values.push_back(fmt::arg("max_num_seqs", option.max_num_seqs));
+  values.push_back(fmt::arg("max_num_batched_tokens", option.max_num_batched_tokens));
   std::string text;
   const auto add = [&](bool wanted, const std::string& flag, const char* what) {
     if (!wanted) return;
@@ -38,6 +40,8 @@ LaunchCommand launch_command(const Bundle& bundle, const EngineOption& option, E
   add(option.dp > 1, facts.dp, "data-parallel attention");
   add(option.ep > 1, facts.ep, "expert-parallel groups");
   add(max_model_len > 0, facts.max_model_len, "the longest sequence");
+  add(option.max_num_seqs > 0, facts.max_num_seqs, "the most sequences at once");
+  add(option.max_num_batched_tokens > 0, facts.max_num_batched_tokens, "the most tokens of a step");
   if (!option.format.empty()) {
     const auto format = facts.formats.find(option.format);
     if (format != facts.formats.end()) {

@@ -23,6 +23,9 @@ void declare(Fields& f, LaunchFacts& l) {
         g.add("dp", l.dp, "data-parallel groups").verbatim();
         g.add("ep", l.ep, "expert-parallel groups").verbatim();
         g.add("max_model_len", l.max_model_len, "longest sequence").verbatim();
+        g.add("max_num_seqs", l.max_num_seqs, "most sequences at once").verbatim();
+        g.add("max_num_batched_tokens", l.max_num_batched_tokens, "most tokens of a step")
+            .verbatim();
       },
       "flags of a layout");
   const auto add_map = [&f](const char* key, std::map<std::string, std::string>& map,

@@ -1,5 +1,6 @@
 // Facts of catalog/launch about an engine: the command that starts it, and its flags. Names of a
-// plan stand in braces: {model}, {tp}, {pp}, {dp}, {ep}, {max_model_len}, and {ranks}: tp dp.
+// plan stand in braces: {model}, {tp}, {pp}, {dp}, {ep}, {max_model_len},
+// {max_num_seqs}, {max_num_batched_tokens}, and {ranks}: tp dp.
 #pragma once
 
 #include <map>
@@ -13,7 +14,7 @@ namespace orrery {
 
 struct LaunchFacts {
   std::string command, image, prefill, decode;
-  std::string tp, pp, dp, ep, max_model_len;
+  std::string tp, pp, dp, ep, max_model_len, max_num_seqs, max_num_batched_tokens;
   std::map<std::string, std::string> formats;  // by the format of the weights
   bool checkpoint_formats = false;             // the checkpoint alone says the format
   std::map<std::string, std::string> aliases;  // other words for words of the facts

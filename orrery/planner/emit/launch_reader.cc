@@ -16,7 +16,15 @@ namespace orrery {
 namespace {
 
 constexpr char kMark = '\x01';  // before the name of a value of the plan
-constexpr const char* kNames[] = {"model", "tp", "pp", "dp", "ep", "ranks", "max_model_len"};
+constexpr const char* kNames[] = {"model",
+                                  "tp",
+                                  "pp",
+                                  "dp",
+                                  "ep",
+                                  "ranks",
+                                  "max_model_len",
+                                  "max_num_seqs",
+                                  "max_num_batched_tokens"};
 
 // The words of a text of the facts. Names in braces become marked words.
 std::vector<std::string> words_of(const std::string& facts) {
@@ -39,7 +47,8 @@ struct Meaning {
 class Reader {
  public:
   explicit Reader(const LaunchFacts& facts) {
-    for (const std::string* flags : {&facts.tp, &facts.pp, &facts.dp, &facts.max_model_len})
+    for (const std::string* flags : {&facts.tp, &facts.pp, &facts.dp, &facts.max_model_len,
+                                     &facts.max_num_seqs, &facts.max_num_batched_tokens})
       learn(*flags, {});
     Meaning m;
     m.experts = true;
@@ -148,6 +157,8 @@ class Reader {
     o.pp = static_cast<int>(number("pp", 1));
     // Engines without a number for it divide experts over all ranks.
     o.ep = static_cast<int>(number("ep", experts_ ? std::int64_t{o.tp} * o.dp : 1));
+    o.max_num_seqs = number("max_num_seqs", 0);
+    o.max_num_batched_tokens = number("max_num_batched_tokens", 0);
     out_.max_model_len = number("max_model_len", 0);
     return std::move(out_);
   }

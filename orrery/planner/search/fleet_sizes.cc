@@ -113,9 +113,7 @@ std::vector<FleetSizes> fleet_kinds(const PlanChoice& plan, const PlannedLoad& l
   std::vector<FleetSizes> out;
   const auto pair_up = [&](const RatedOption& p, const RatedOption& d) {
     const EngineOption &a = p.option, &b = d.option;
-    if (a.gpu.gpu != b.gpu.gpu || a.engine != b.engine || a.format != b.format) return;
-    if (a.power_limit != b.power_limit || a.clock != b.clock) return;
-    if (std::isfinite(p.bound.prefill)) out.emplace_back(plan, load, p, &d);
+    if (a.pairs_with(b) && std::isfinite(p.bound.prefill)) out.emplace_back(plan, load, p, &d);
   };
   for (const std::string& mode : plan.modes) {
     for (const RatedOption& o : first.options) {

@@ -11,7 +11,19 @@ std::string layout_name(const EngineOption& e) {
   std::string out = fmt::format("tp {}", e.tp);
   for (const auto& [what, ranks] : {std::pair{"pp", e.pp}, {"dp", e.dp}, {"ep", e.ep}})
     if (ranks > 1) out += fmt::format(" {} {}", what, ranks);
+  if (e.max_num_seqs > 0) out += fmt::format(", {} sequences", e.max_num_seqs);
+  if (e.max_num_batched_tokens > 0)
+    out += fmt::format(", {} tokens a step", e.max_num_batched_tokens);
   return out;
+}
+
+// The limits of a scheduler that an option sets, as engine.overrides has them.
+Node scheduler_limits(const EngineOption& e) {
+  std::string limits;
+  for (const auto& [key, n] : {std::pair{"max_num_seqs", e.max_num_seqs},
+                               {"max_num_batched_tokens", e.max_num_batched_tokens}})
+    if (n > 0) limits += fmt::format("{}{}: {}", limits.empty() ? "" : ", ", key, n);
+  return limits.empty() ? Node() : parse_yaml("scheduler: {" + limits + "}", "plan");
 }
 
 }  // namespace
@@ -22,6 +34,12 @@ std::string EngineOption::name() const {
                      to_text(PowerKnobs{power_limit, clock}));
 }
 
+bool EngineOption::pairs_with(const EngineOption& o) const {
+  return gpu.gpu == o.gpu.gpu && engine == o.engine && format == o.format &&
+         power_limit == o.power_limit && clock == o.clock && max_num_seqs == o.max_num_seqs &&
+         max_num_batched_tokens == o.max_num_batched_tokens;
+}
+
 Scenario EngineOption::asked(const Scenario& question) const {
   Scenario s = question;
   s.hardware.gpu = gpu.gpu;
@@ -29,6 +47,7 @@ Scenario EngineOption::asked(const Scenario& question) const {
   s.engine.profile = engine;
   // A plan is started by the flags that it prints, as a recipe is.
   s.engine.setup = "tuned";
+  s.engine.overrides = scheduler_limits(*this);
   s.precision.quantization = format;
   s.parallel.tp = tp, s.parallel.pp = pp, s.parallel.dp = dp, s.parallel.ep = ep;
   return s;

@@ -20,10 +20,14 @@ struct EngineOption {
   int tp = 1, pp = 1, dp = 1, ep = 1;
   std::optional<Watts> power_limit = std::nullopt;  // of each board; none: the data sheet's
   std::optional<Hertz> clock = std::nullopt;        // its highest; none: the boost clock
+  // Most sequences that run at once, and most tokens of a step; 0: the engine's own.
+  std::int64_t max_num_seqs = 0, max_num_batched_tokens = 0;
 
   std::int64_t gpus() const { return std::int64_t{tp} * pp * dp; }
   // "4 h100-sxm, vllm, fp8, tp 4"; no other option of a space has the same name.
   std::string name() const;
+  // Whether both may be pools of one fleet: they differ at most in their layout.
+  bool pairs_with(const EngineOption& other) const;
   // The question's model and load with this engine.
   Scenario asked(const Scenario& question) const;
 };

@@ -26,6 +26,11 @@ std::vector<std::int64_t> degrees(const std::vector<std::int64_t>& wanted, std::
   return out;
 }
 
+// The values of a limit to choose from; 0, the engine's own, where none are listed.
+std::vector<std::int64_t> or_its_own(const std::vector<std::int64_t>& wanted) {
+  return wanted.empty() ? std::vector<std::int64_t>{0} : wanted;
+}
+
 // The layouts of an engine, of at most `most` GPUs in nodes of `node`.
 void add_layouts(const PlanChoice& plan, std::int64_t node, std::int64_t most, bool experts,
                  const EngineOption& engine, std::vector<EngineOption>& out) {
@@ -70,7 +75,12 @@ std::vector<EngineOption> engine_options(const Scenario& question, const Catalog
     for (const std::string& engine : plan.engines) {
       for (const std::string& format : plan.formats) {
         EngineOption option{stock, engine, format == "checkpoint" ? "" : format};
-        add_layouts(plan, node, most, experts, option, layouts);
+        for (const std::int64_t seqs : or_its_own(plan.max_num_seqs)) {
+          for (const std::int64_t tokens : or_its_own(plan.max_num_batched_tokens)) {
+            option.max_num_seqs = seqs, option.max_num_batched_tokens = tokens;
+            add_layouts(plan, node, most, experts, option, layouts);
+          }
+        }
       }
     }
     for (const PowerKnobs& boards : board_settings(plan, gpu)) {

@@ -7,9 +7,10 @@ namespace orrery {
 namespace {
 
 constexpr std::int64_t kOtherSeed = 1'000'003;  // the first seed of a proof, beside the question's
-constexpr std::int64_t kMostAdded = 8;
-constexpr double kLess = 0.98;       // of the rate, where it was too high
-constexpr double kMostHeadroom = 4;  // times the rate
+constexpr std::int64_t kMostAdded = 8;          // engines
+constexpr std::int64_t kMostLowered = 34;       // times; half of the rate is then left
+constexpr double kLess = 0.98;                  // of the rate, where it was too high
+constexpr double kMostHeadroom = 4;             // times the rate
 constexpr double kClose = 1.02;
 
 // Gives the fleet further engines, or a lower rate, until it keeps the limits.
@@ -18,11 +19,12 @@ Proof settled(const Scenario& question, const Raced& raced, Trials& trials) {
   const bool by_rate = asked.choice.objective == PlanObjective::kThroughput;
   Proof out;
   out.raced = raced;
+  const std::int64_t most = by_rate ? kMostLowered : kMostAdded;
   FleetPlan fleet = raced.fleet.at_work();
   for (;;) {
     out.kept = Trials::kept(
         trials.again(fleet, out.raced.rate, first_seed(asked), trials.deviations(), false));
-    if (out.kept || out.added >= kMostAdded) return out;
+    if (out.kept || out.added >= most) return out;
     ++out.added;
     if (by_rate) {
       out.raced.rate *= kLess;

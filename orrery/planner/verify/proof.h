@@ -21,13 +21,14 @@
 namespace orrery {
 
 struct Proof {
-  Raced raced;             // with the engines, the rate and the value that were proved
-  Point point;             // of the simulated service, with its spare engines
-  bool brief = false;      // chance and headroom are not known: the search was stopped
-  bool kept = false;       // false: the limits were missed with as many more engines as are tried
-  double chance = 0;       // 0 to 1; that of the race where the proof is brief
-  double headroom = 0;     // percent; of a load with a rate
-  std::int64_t added = 0;  // engines that the race had not found necessary
+  Raced raced;          // with the engines, the rate and the value that were proved
+  Point point;          // of the simulated service, with its spare engines
+  bool brief = false;   // chance and headroom are not known: the search was stopped
+  bool kept = false;    // false: the limits were missed with as many more engines as are tried
+  double chance = 0;    // 0 to 1; that of the race where the proof is brief
+  double headroom = 0;  // percent; of a load with a rate
+  // Engines that the race had not found necessary, or how often the rate was lowered.
+  std::int64_t added = 0;
 };
 
 // The figure by which a plan is ranked, with the chance that was proved or, for throughput, the

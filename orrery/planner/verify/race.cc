@@ -120,8 +120,7 @@ class Race {
     for (const RatedOption& p : first.options) {
       for (const RatedOption& d : first.options) {
         const EngineOption &a = p.option, &b = d.option;
-        if (a.gpu.gpu != b.gpu.gpu || a.engine != b.engine || a.format != b.format) continue;
-        if (a.power_limit != b.power_limit || a.clock != b.clock) continue;  // one for the fleet
+        if (!a.pairs_with(b)) continue;
         // GPUs or money for a request a second.
         const double each = p.value(plan_.objective, 1 / p.bound.prefill) +
                             d.value(plan_.objective, 1 / d.bound.decode);

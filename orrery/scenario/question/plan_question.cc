@@ -100,6 +100,13 @@ void declare(Fields& f, PlanChoice& p) {
         "data-parallel groups of attention, over whose ranks experts are divided, to choose from; "
         "none: as many as tensor-parallel ranks are tried")
       .range(1, kMostGpus);
+  f.add("max_num_seqs", p.max_num_seqs,
+        "most sequences that an engine runs at once, to choose from; none: the engine's own")
+      .range(1, 1000000);
+  f.add("max_num_batched_tokens", p.max_num_batched_tokens,
+        "most tokens of an engine's step, to choose from, which is also how finely prompts are "
+        "chunked; none: the engine's own")
+      .range(1, 10000000);
   f.add("engine_gpus", p.engine_gpus, "most GPUs of one engine; 0: those of a node")
       .range(0, kMostGpus);
   f.add("confidence", p.confidence,
@@ -194,9 +201,12 @@ void declare(Fields& f, PlanChoice& p) {
 
 const std::vector<std::string>& plan_keys_of_services() {
   static const std::vector<std::string> keys = {
-      "engines",      "modes",  "dp",           "engine_gpus", "explain", "what_if_gpu",
-      "availability", "repair", "robust",       "day",         "startup", "spare",
-      "mixed",        "others", "from_command", "front"};
+      "engines",      "modes",        "dp",
+      "engine_gpus",  "explain",      "what_if_gpu",
+      "availability", "repair",       "robust",
+      "day",          "startup",      "spare",
+      "mixed",        "others",       "from_command",
+      "front",        "max_num_seqs", "max_num_batched_tokens"};
   return keys;
 }
 

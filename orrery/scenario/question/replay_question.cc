@@ -16,6 +16,7 @@ void declare(Fields& f, ReplayQuestion& q) {
   f.add("scale", q.scale,
         "factors of the time of a class of kernels (gemm, attention, elementwise, norm, optimizer, "
         "communication, copy, other) or of the host (cpu): gemm=0.5")
+      .unit("factors")
       .repeats();
   f.add("from_gpu", q.from_gpu, "the GPU that was traced");
   f.add("from_node", q.from_node, "node type of the traced run; empty: the usual node of the GPU");

@@ -27,12 +27,13 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // Every engine of the space of a model, also over two nodes.
-std::vector<EngineOption> space_of(const std::string& model, Scenario& question) {
+std::vector<EngineOption> space_of(const std::string& model, Scenario& question,
+                                   const std::string& limits = "") {
   question = read_scenario(
                  parse_yaml(fmt::format("model: {}\nload: {{rate: 1}}\nslo: {{tpot: 1 s}}\nplan: "
                                         "{{gpu: [h100-sxm], engines: [vllm, sglang, trtllm], "
-                                        "formats: [checkpoint, fp8, fp4], engine_gpus: 16}}",
-                                        model),
+                                        "formats: [checkpoint, fp8, fp4], engine_gpus: 16{}}}",
+                                        model, limits),
                             "plan"))
                  .points.front();
   Runner runner{Bundle()};
@@ -93,6 +94,23 @@ void commands_of(const Node& node, std::vector<std::string>& out) {
     return;
   }
   for (const Node& item : node.items()) commands_of(item, out);
+}
+
+TEST(LaunchReader, GivesBackTheLimitsOfAStep) {
+  const Bundle bundle;
+  Scenario question;
+  std::size_t read = 0;
+  for (const EngineOption& o : space_of(
+           "llama-3-8b", question, ", max_num_seqs: [64, 256], max_num_batched_tokens: [2048]")) {
+    const LaunchCommand c = launch_command(bundle, o, EngineRole::kBoth, "org/some-model", 0);
+    ASSERT_NE(c.command, "") << o.name();
+    const LaunchRead back = read_launch(bundle, c.command);
+    EXPECT_EQ(back.option.max_num_seqs, o.max_num_seqs) << c.command;
+    EXPECT_EQ(back.option.max_num_batched_tokens, 2048) << c.command;
+    EXPECT_THAT(back.unread, IsEmpty());
+    ++read;
+  }
+  EXPECT_GT(read, 50U);
 }
 
 TEST(LaunchReader, GivesBackTheEnginesOfEveryPlatform) {

@@ -87,9 +87,13 @@ TEST(EngineOptions, OfExpertsDivideThemToo) {
 
 // The bound is never below what a simulation finds.
 TEST(EngineBound, IsAboveTheSimulatedRate) {
-  for (const char* slo : {"{tpot: 20 ms}", "{tpot: 40 ms, ttft: 500 ms}", "{e2e: 3 s}"}) {
+  constexpr const char* kLimits = ", max_num_seqs: [2, 16], max_num_batched_tokens: [1024]";
+  for (const auto& [slo, extra] : {std::pair{"{tpot: 20 ms}", ""},
+                                   {"{tpot: 40 ms, ttft: 500 ms}", ""},
+                                   {"{e2e: 3 s}", ""},
+                                   {"{tpot: 40 ms, ttft: 1 s}", kLimits}}) {
     Asked asked;
-    asked.slo = slo;
+    asked.slo = slo, asked.extra = extra;
     const Scenario question = asked.scenario();
     Runner runner{Bundle()};
     std::vector<std::string> notes;
@@ -135,6 +139,31 @@ TEST(Plans, ArePrunedExactly) {
     EXPECT_EQ(found(asked, ""), found(asked, ", exhaustive: true"))
         << asked.slo << asked.gpu << asked.extra << asked.rate;
   }
+}
+
+TEST(Plans, ArePrunedExactlyAmongLimitsOfSteps) {
+  for (const char* objective : {"", ", objective: throughput, gpus: 2"}) {
+    Asked asked;
+    asked.extra = fmt::format(
+        "{}, max_num_seqs: [4, 32], max_num_batched_tokens: [1024, 8192], top: 8", objective);
+    EXPECT_EQ(found(asked, ""), found(asked, ", exhaustive: true")) << objective;
+  }
+}
+
+// Few sequences at once keep a limit on the time of a step that more of them break, and serve less.
+TEST(Plans, TradeSequencesAtOnceForTheirSpeed) {
+  Asked asked;
+  asked.slo = "{tpot: 40 ms}";
+  const auto best = [&asked](const char* seqs) {
+    asked.extra = fmt::format(", objective: throughput, gpus: 1, max_num_seqs: [{}], top: 1", seqs);
+    return asked.plans();
+  };
+  const Plans few = best("4"), many = best("128"), both = best("4, 128");
+  EXPECT_LT(few.rates.at(0), many.rates.at(0));
+  EXPECT_EQ(names(both), names(many));
+  EXPECT_EQ(both.answer.points.at(0).at.at("max_num_seqs"), 128);
+  EXPECT_LT(few.answer.points.at(0).find("tpot_p50")->value,
+            many.answer.points.at(0).find("tpot_p50")->value);
 }
 
 TEST(Plans, FollowPricesLimitsAndChoice) {
