@@ -102,6 +102,7 @@ Program StepModel::add_ops(const KernelModel& kernels, const Batch& batch, const
     program = two_batches(std::move(program), forward_program(model_, plan_, precision_,
                                                               half_of(batch, plan_.dp), of_half));
   }
+  if (terms) terms->reserve(program.ops.size());
   StepParts parts(engine_, kernels, network_, facts);
   OverlappedMoves moves(program, facts.halves);
   const double held = facts.halves ? held_by_moves(program, network_) : 0;

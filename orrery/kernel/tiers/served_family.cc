@@ -24,7 +24,7 @@ const KernelGpu& SurfaceStore::relative(const std::string& id) const {
 }
 
 std::vector<MeasuredGpu> SurfaceStore::measured(const KernelFamily& family,
-                                                std::string_view framework) const {
+                                                std::string_view framework, bool own_alone) const {
   std::vector<MeasuredGpu> out;
   const std::string prefix = fmt::format("kernels/{}/{}-", family.name(), framework);
   constexpr std::string_view kEnding = ".txt.gz";
@@ -32,7 +32,7 @@ std::vector<MeasuredGpu> SurfaceStore::measured(const KernelFamily& family,
     if (!path.starts_with(prefix)) continue;
     const std::string id = path.substr(prefix.size(), path.size() - prefix.size() - kEnding.size());
     const bool own = id == gpu_.id;
-    if (own && tier_ == TierChoice::kTransferred) continue;
+    if (own ? tier_ == TierChoice::kTransferred : own_alone) continue;
     const KernelGpu& other = own ? gpu_ : relative(id);
     if (other.vendor != gpu_.vendor) continue;  // other libraries, other kernels
     out.push_back({id, own, own ? 0 : distance(gpu_, other)});
@@ -177,8 +177,7 @@ void ServedFamily::by_rule(const KernelClass& wanted, ServedClass& c) const {
 }
 
 ServingSurface ServedFamily::own_of_torch(const KernelClass& wanted) const {
-  std::vector<MeasuredGpu> gpus = store_.measured(family_, kTorch);
-  std::erase_if(gpus, [](const MeasuredGpu& g) { return !g.own; });
+  const std::vector<MeasuredGpu> gpus = store_.measured(family_, kTorch, true);
   const auto load = [&](const std::string& id) -> const SurfaceFile& {
     return *store_.surfaces(family_, surface_path(family_.name(), kTorch, id));
   };
@@ -189,6 +188,10 @@ ServingSurface ServedFamily::choose(const KernelClass& wanted, const std::string
   const auto load = [&](const std::string& id) -> const SurfaceFile& {
     return *store_.surfaces(family_, surface_path(family_.name(), framework, id));
   };
+  // Nothing is nearer than a sweep of the class on the GPU itself.
+  const ServingSurface own =
+      choose_surface(family_.name(), wanted, store_.measured(family_, framework, true), load);
+  if (own.origin == Origin::kMeasured) return own;
   std::vector<MeasuredGpu> gpus = store_.measured(family_, framework);
   std::erase_if(gpus, [&](const MeasuredGpu& g) {
     return !g.own && !family_.same_kernels(wanted, store_.gpu(), store_.relative(g.id));

@@ -40,8 +40,10 @@ class SurfaceStore {
   TierChoice tier() const { return tier_; }
   // The facts of another GPU of the catalog.
   const KernelGpu& relative(const std::string& id) const;
-  // GPUs of the same vendor with a file of this family and framework, nearest first.
-  std::vector<MeasuredGpu> measured(const KernelFamily& family, std::string_view framework) const;
+  // GPUs of the same vendor with a file of this family and framework, nearest first. `own_alone`:
+  // gpu() alone, if it has one; the facts of others are then not read.
+  std::vector<MeasuredGpu> measured(const KernelFamily& family, std::string_view framework,
+                                    bool own_alone = false) const;
   // The file at `path`; null: there is none. InputError: it is malformed, or its axes are not those
   // of the family.
   const SurfaceFile* surfaces(const KernelFamily& family, const std::string& path) const;

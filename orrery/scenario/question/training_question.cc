@@ -16,12 +16,16 @@ namespace {
 constexpr const char* kExperts = "a model with experts";
 constexpr std::int64_t kMostTrainingRanks = 1 << 20, kLongest = 100'000'000;
 
+// The names after the empty name of the default.
+std::vector<std::string> optional(std::vector<std::string> names) {
+  names.insert(names.begin(), "");
+  return names;
+}
+
 // The names of a registry, after the empty name of the default.
 template <class Kind>
 std::vector<std::string> optional_names(const std::vector<Kind>& kinds) {
-  std::vector<std::string> names = names_of(kinds);
-  names.insert(names.begin(), "");
-  return names;
+  return optional(names_of(kinds));
 }
 
 void declare_sizes(Fields& f, TrainingQuestion& q) {
@@ -302,7 +306,7 @@ void declare(Fields& f, TrainingQuestion& q) {
   declare_formats(f, q.job.precision);
   declare_job(f, q);
   f.add("stack", q.stack, "training software; empty: megatron")
-      .one_of(optional_names(training_stacks()));
+      .one_of(optional(training_stack_names()));
   f.add("stack_version", q.stack_version,
         "release of the training software: a date (2025-06), an NVIDIA container (25.09) or a "
         "Megatron Core version (0.12); empty: the usual one of the measured runs");

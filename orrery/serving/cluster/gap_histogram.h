@@ -51,6 +51,16 @@ class GapHistogram {
     if (in_bucket > 0) counts_[i] += in_bucket * each;
   }
 
+  void add(std::span<const TokenInTurn> tokens) {
+    // Times before tokens of one step are mostly alike.
+    for (std::size_t i = 0, n = 0; i < tokens.size(); i += n) {
+      const SimTime gap = tokens[i].now - tokens[i].before;
+      const auto alike = [gap](const TokenInTurn& t) { return t.now - t.before == gap; };
+      for (n = 1; i + n < tokens.size() && alike(tokens[i + n]);) ++n;
+      add(gap, static_cast<std::int64_t>(n));
+    }
+  }
+
   bool operator==(const GapHistogram&) const = default;
 
   void add(const GapHistogram& other) {

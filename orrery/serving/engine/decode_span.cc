@@ -21,7 +21,8 @@ TokenGaps gaps_of(std::span<const SimTime> each, SimTime sum) {
 }  // namespace
 
 bool Replica::even(const Step& step) const {
-  return step.group == state_.decode_group.size() && step.tokens.empty() && step.chunks.empty();
+  return step.group == state_.decode_group.size() && !step.in_turn && step.tokens.empty() &&
+         step.chunks.empty();
 }
 
 Replica::DecodeSpan Replica::span() const {

@@ -141,6 +141,7 @@ bool Replica::plan(SimTime now, Step& step) {
 
 void Replica::add_decode_group(Step& step) {
   last_.clear();
+  step.in_turn = state_.decode_group.in_turn();
   const auto [sequences, past] = state_.decode_group.plan(state_, last_);
   step.group = sequences;
   step.shape.decodes += sequences;
@@ -164,16 +165,20 @@ void Replica::sort_as_they_run(Step& step) const {
 
 void Replica::list_former_members() {
   auto& former = state_.decode_group.former();
-  if (former.empty()) return;
+  if (!state_.decode_group.in_turn()) return;
   for (std::size_t i = 0; i < count_; ++i) {
     Step& step = under_way(i);
+    step.in_turn = true;
+    if (former.empty()) continue;
     const std::int64_t number = state_.decode_group.ended() + static_cast<std::int64_t>(i);
-    std::erase_if(step.tokens, [](const Made& m) { return m.tokens == 0; });
+    std::erase_if(step.tokens,
+                  [this](const Made& m) { return m.tokens == 0 && state_.at(m.slot).joined < 0; });
     for (const DecodeGroup::Former& f : former) {
-      if (f.joined <= number && number <= f.last) step.tokens.push_back({f.slot, 1});
+      if (number < f.joined || f.last < number) continue;
+      step.tokens.push_back({f.slot, 1});
+      --step.group;
     }
     sort_as_they_run(step);
-    step.group = 0;
   }
   former.clear();
 }
@@ -241,64 +246,6 @@ ReplicaCounts Replica::counts() const {
   all.slack_token_seconds = held_time_.slack_token_seconds();
   all.stranded_block_seconds = held_time_.stranded_block_seconds();
   return all;
-}
-
-void Replica::end_step(SimTime now, FrontEndDelivery& delivery) {
-  Step& step = steps_[first_];
-  first_ = place(first_ + 1);
-  --started_;
-  --count_;
-  asked_ = false;
-  SimTime out = now;  // when the tokens of the decode group are delivered
-  if (step.group > 0) {
-    counts_.sequence_steps += step.group;
-    counts_.output_tokens += step.group;
-    out = delivery.deliver(now, step.group, 0);
-    observer_.tokens(*this, step.group, out, state_.decode_group.last_end());
-  }
-  state_.decode_group.end(out);
-  for (const auto [slot, made] : step.tokens) {
-    if (made == 0) {
-      state_.decode_group.leave(state_, slot);
-      finish(slot, now, out);
-      continue;
-    }
-    ++counts_.sequence_steps;
-    Sequence& s = state_.at(slot);
-    counts_.output_tokens += made;
-    const SimTime delivered = delivery.deliver(now, 1, s.made);
-    observer_.token(s.request, delivered, s.last_token, s.last_token.ps == 0);
-    s.last_token = delivered;
-    s.made += made;
-    if (config_.stages > 1) --s.in_flight;
-    if (s.made == s.target - s.prompt) {
-      state_.decode_group.end_other(slot);
-      finish(slot, now, delivered);
-    } else if (s.parked && s.in_flight == 0) {
-      state_.unpark(slot);
-    }
-  }
-}
-
-void Replica::finish(Slot slot, SimTime now, SimTime delivered) {
-  // Sequences end in about the order in which they began.
-  auto& running = state_.queues.running;
-  const auto at = std::find(running.begin(), running.end(), slot);
-  if (at != running.end()) {
-    running.erase(at);
-  } else if (!state_.at(slot).parked) {  // evicted while its last token was being made
-    state_.queues.waiting.erase(
-        std::find(state_.queues.waiting.begin(), state_.queues.waiting.end(), slot));
-  }
-  const std::uint32_t request = state_.at(slot).request;
-  --outstanding_;
-  if (config_.role == Role::kPrefill && load_.requests[request].output > 1) {
-    held_.push_back({request, slot});
-    observer_.prefilled(request, now);
-    return;
-  }
-  observer_.finished(request, delivered);
-  state_.leave(slot, false);
 }
 
 void Replica::expect(std::uint32_t request, SimTime first_token) {

@@ -69,6 +69,12 @@ struct ReplicaConfig {
 
 class Replica;
 
+// A token of a request, and when the token before was delivered.
+struct TokenInTurn {
+  std::uint32_t request;
+  SimTime now, before;
+};
+
 // Times between the tokens of consecutive steps.
 struct TokenGaps {
   std::span<const SimTime> each;
@@ -88,6 +94,10 @@ class ReplicaObserver {
   // The request's next token, or several that one step made, are delivered at `now` (delivery.h).
   // `first`: the first token of the request. `before`: when the token before was delivered.
   virtual void token(std::uint32_t request, SimTime now, SimTime before, bool first) = 0;
+  // The same for tokens none of which is a first token.
+  virtual void tokens_in_turn(std::span<const TokenInTurn> all) {
+    for (const TokenInTurn& t : all) token(t.request, t.now, t.before, false);
+  }
   // The same for one token of each of `sequences` members of the decode group, none of which is a
   // first token. DecodeGroup::list_ending names their requests.
   virtual void tokens(const Replica& from, std::int64_t sequences, SimTime now, SimTime before) = 0;
@@ -212,6 +222,7 @@ class Replica {
     std::vector<Made>
         tokens;  // of sequences that get any; 0: the last one, as a member of the decode group
     std::int64_t group = 0;  // members of the decode group, each of which gets one
+    bool in_turn = false;    // tokens of members go out one after the other
     StepShape shape;
     std::vector<PromptChunk> chunks;
     SimTime loading;
@@ -237,8 +248,12 @@ class Replica {
   // Tokens that a sequence makes which computes its last token and `drafts` drafts.
   std::int32_t make_tokens(Sequence& s, std::int32_t drafts);
   void add_decode_group(Step& step);
-  // After the decode group was dissolved: steps under way list its members one by one.
+  // Steps under way list those that are no members of the decode group any more.
   void list_former_members();
+  // The step has ended, whose tokens go out one after the other.
+  void end_in_turn(const Step& step, SimTime now, FrontEndDelivery& delivery);
+  // The step has ended, which made tokens of a sequence outside of the decode group.
+  void end_token(const Made& made, SimTime now, FrontEndDelivery& delivery);
   // The members of the decode group take the blocks of a span of `n` steps, which take `times` and
   // whose ends are span_ends_. Returns the number of steps before too few are free for one.
   std::size_t take_span_blocks(std::size_t n, std::span<const SimTime> times);
@@ -261,8 +276,9 @@ class Replica {
   DiskQueue disk_;
   AdapterSet adapters_;  // of the step that is planned
   StepPlan plan_;
-  std::vector<Slot> last_;   // that get their last token in the step that is planned
-  std::vector<Step> steps_;  // a ring: those that run, then one that is planned behind them
+  std::vector<Slot> last_;          // that get their last token in the step that is planned
+  std::vector<TokenInTurn> turns_;  // of end_in_turn()
+  std::vector<Step> steps_;         // a ring: those that run, then one that is planned behind them
   std::size_t first_ = 0, started_ = 0, count_ = 0;
   bool asked_ = false;      // and nothing to plan until the oldest running step ends
   bool disturbed_ = false;  // requests came, or gave back blocks, since a step was last planned

@@ -50,9 +50,8 @@ class VllmV1 : public Scheduler {
                                               : wanted;
   }
 
-  // The ordinary step, in which blocks suffice for all running sequences and the budget suffices
-  // for all but the last. Members of the decode group are then not visited. False if the step is
-  // another.
+  // The ordinary step, in which the budget suffices for all running sequences but the last. Members
+  // of the decode group are then not visited. False if the step is another.
   bool plan_group(EngineState& engine, StepPlan& plan) {
     DecodeGroup& group = engine.decode_group;
     if (!group.take_in(engine)) return false;
@@ -69,17 +68,50 @@ class VllmV1 : public Scheduler {
       plan.work.push_back({slot, static_cast<std::int32_t>(n)});
       budget -= n;
     }
-    if (!enough || blocks > engine.kv.pool().free()) {
+    const bool lacking = blocks > engine.kv.pool().free();
+    if (!enough || (lacking && !evicts_last(engine))) {
       plan.work.clear();
       group.dissolve(engine);
       return false;
     }
+    if (lacking) make_room(engine, plan);
     if (engine.kv.windowed()) give_back(engine, plan);
     group.grow(engine);
     for (const Work& w : plan.work) engine.kv.grow(engine.at(w.slot), w.new_tokens);
     plan.decode_group = group.size() > 0;
     budget_ = budget;
     return true;
+  }
+
+  // Whether those that are evicted are the last of the running, whoever needs blocks: then they are
+  // the same for the needs of all together.
+  static bool evicts_last(const EngineState& engine) {
+    return engine.limits().order != QueueOrder::kPriority && !engine.kv.windowed();
+  }
+
+  // Evicts the last of the running until blocks suffice for the decode group and the work.
+  static void make_room(EngineState& engine, StepPlan& plan) {
+    DecodeGroup& group = engine.decode_group;
+    group.strain();
+    const auto needed = [&] {
+      std::int64_t blocks = group.blocks_taken(engine);
+      for (const Work& w : plan.work) {
+        const Sequence& s = engine.at(w.slot);
+        blocks += std::max<std::int64_t>(
+            0, engine.kv.blocks_for(s.computed + w.new_tokens) - engine.kv.blocks_of(s));
+      }
+      return blocks;
+    };
+    while (needed() > engine.kv.pool().free()) {
+      const Slot last = engine.queues.running.back();
+      if (engine.at(last).joined >= 0) {
+        group.evict(engine, last);
+      } else {
+        group.end_other(last);
+        std::erase_if(plan.work, [last](const Work& w) { return w.slot == last; });
+      }
+      engine.evict_running(engine.queues.running.size() - 1, plan.evicted);
+    }
   }
 
   // Gives back blocks outside of windows, sequence by sequence in the order in which they run.

@@ -7,8 +7,8 @@
 namespace orrery {
 namespace {
 
-// A group that was dissolved within this many steps is not formed again for twice as many. If
-// memory is always short, forming costs more than it saves.
+// If a step is short of memory or budget within this many steps after tokens began to go out
+// together, they go out in turn for twice as many.
 constexpr std::int64_t kShort = 8;
 
 // Number of the step that makes the sequence's last token.
@@ -38,14 +38,13 @@ std::size_t DecodeGroup::phase(std::int64_t step) const {
 }
 
 bool DecodeGroup::take_in(EngineState& engine) {
-  if (!allowed_ || planned_ < wait_until_) return false;
+  if (!allowed_) return false;
   if (!formed_) {
     phases_.resize(static_cast<std::size_t>(engine.limits().block_size));
     takers_.resize(phases_.size());
     due_ = phase(planned_);
     others_ = engine.queues.running;
     formed_ = true;
-    formed_at_ = planned_;
     latest_ = -1;
   }
   newly_.clear();
@@ -95,6 +94,19 @@ void DecodeGroup::list_skipping(const EngineState& engine, std::vector<Slot>& ou
 
 std::int64_t DecodeGroup::computed(const Sequence& s) const {
   return s.joined >= 0 ? s.computed + planned_ - s.joined : s.computed;
+}
+
+std::int64_t DecodeGroup::blocks_taken(EngineState& engine) const {
+  if (counts(engine)) return takers_[due_];
+  std::int64_t blocks = 0;
+  for (Slot slot : phases_[due_]) {
+    Sequence& s = engine.at(slot);
+    if (planned_ > last_step(s)) continue;
+    const std::int64_t tokens = s.computed + 1 + planned_ - s.joined;
+    if (engine.kv.counting()) engine.kv.catch_up(s, tokens - 1);
+    if (tokens > s.room) blocks += engine.kv.groups().count();
+  }
+  return blocks;
 }
 
 void DecodeGroup::grow(EngineState& engine) {
@@ -149,7 +161,7 @@ void DecodeGroup::settle(EngineState& engine, Sequence& s) {
   uncounted_ -= steps;
   if (out > 0) {
     s.made += out;
-    s.last_token = last_end_;
+    if (!ended_in_turn_) s.last_token = last_end_;
   }
   s.joined = -1;
 }
@@ -162,15 +174,44 @@ void DecodeGroup::leave(EngineState& engine, Slot slot) {
   settle(engine, s);
 }
 
+void DecodeGroup::strain() {
+  if (in_turn()) return;
+  together_from_ = planned_ + (planned_ - together_from_ < kShort ? 2 * kShort : 1);
+}
+
+void DecodeGroup::make_ordinary(EngineState& engine, Slot slot) {
+  Sequence& s = engine.at(slot);
+  former_.push_back({slot, s.joined, last_step(s)});
+  settle(engine, s);
+  // When its last step was planned, tokens of steps under way were not known.
+  engine.kv.publish(s, s.computed - static_cast<std::int32_t>(under_way_));
+}
+
+void DecodeGroup::evict(EngineState& engine, Slot slot) {
+  const Sequence& s = engine.at(slot);
+  const std::size_t takes = phase(s.joined + s.room - s.computed);
+  std::erase(phases_[takes], slot);
+  const auto last =
+      std::find_if(lasts_.begin(), lasts_.end(), [slot](const Last& l) { return l.slot == slot; });
+  if (last != lasts_.end()) {
+    lasts_.erase(last);
+    std::make_heap(lasts_.begin(), lasts_.end());
+    --takers_[takes];
+    --size_;
+    past_ -= computed(s);
+  }
+  if (size_ == 0) roomy_ = 0;
+  make_ordinary(engine, slot);
+  const auto& running = engine.queues.running;
+  const auto before = std::find_if(running.rbegin(), running.rend(),
+                                   [&](Slot r) { return engine.at(r).joined >= 0; });
+  latest_ = before == running.rend() ? -1 : engine.at(*before).ticket;
+}
+
 void DecodeGroup::dissolve(EngineState& engine) {
+  strain();
   for (auto& phase : phases_) {
-    for (Slot slot : phase) {
-      Sequence& s = engine.at(slot);
-      former_.push_back({slot, s.joined, last_step(s)});
-      settle(engine, s);
-      // When its last step was planned, tokens of steps under way were not known.
-      engine.kv.publish(s, s.computed - static_cast<std::int32_t>(under_way_));
-    }
+    for (Slot slot : phase) make_ordinary(engine, slot);
     phase.clear();
   }
   std::fill(takers_.begin(), takers_.end(), 0);
@@ -179,7 +220,6 @@ void DecodeGroup::dissolve(EngineState& engine) {
   others_.clear();
   size_ = past_ = 0;
   formed_ = false;
-  if (planned_ - formed_at_ < kShort) wait_until_ = planned_ + 2 * kShort;
 }
 
 }  // namespace orrery

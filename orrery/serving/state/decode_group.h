@@ -5,9 +5,13 @@
 // made a token of it and stays until its last token.
 //
 // A scheduler that uses the group (vLLM V1) calls take_in() before each step. Running sequences
-// that are no members are in others(), in the order in which they run. If memory or budget is too
-// small for an ordinary step, the scheduler dissolves the group and treats every sequence by
-// itself.
+// that are no members are in others(), in the order in which they run. If memory is too small for
+// an ordinary step, the scheduler evicts sequences, members among them (evict()). If the budget is
+// too small, it dissolves the group and treats every sequence by itself.
+//
+// The tokens of an ordinary step go out together. When a step was short of memory or budget, the
+// tokens of members go out one after the other, in the order in which they run, for that step or
+// some more (in_turn()).
 //
 // While a sequence is a member, the parts of its Sequence that change with every step (tokens,
 // computed, made, last_token, published blocks) keep the values of when it joined. They are brought
@@ -79,7 +83,15 @@ class DecodeGroup {
   }
   // Members learn of the blocks that KV memory has counted for them.
   void catch_up(EngineState& engine);
-  // Ends the group: all members become ordinary sequences.
+  // Memory or budget was short for the step that is planned next.
+  void strain();
+  // Whether the tokens of the step that is planned next go out one after the other.
+  bool in_turn() const { return planned_ < together_from_; }
+  // Blocks that members need for their next tokens.
+  std::int64_t blocks_taken(EngineState& engine) const;
+  // A member, the last one that began to run, becomes an ordinary sequence.
+  void evict(EngineState& engine, Slot slot);
+  // Ends the group: all members become ordinary sequences. Calls strain().
   void dissolve(EngineState& engine);
 
   // ---- what the engine tells ----
@@ -109,16 +121,25 @@ class DecodeGroup {
   // Numbers of the step that is planned next and of the step that ends next.
   std::int64_t planned() const { return planned_; }
   std::int64_t ended() const { return ended_; }
-  // End of the step before ended().
+  // When the tokens of members in the step before ended() were delivered; its end if they went out
+  // in turn.
   SimTime last_end() const { return last_end_; }
+  // When the token of a member before that of the step ended() was delivered.
+  SimTime last_token(const Sequence& s) const {
+    return ended_in_turn_ || s.joined == ended_ ? s.last_token : last_end_;
+  }
   // Appends the requests of members that get a token when the step ended() ends.
   void list_ending(const EngineState& engine, std::vector<std::uint32_t>& requests) const;
-  void end(SimTime now, std::int64_t steps = 1) { ended_ += steps, last_end_ = now; }
+  // The next steps, of which the last one is over for members at `now`, have ended.
+  void end(SimTime now, std::int64_t steps = 1) { end_steps(now, steps, false); }
+  // The next step has ended, whose tokens went out in turn. The caller has set
+  // Sequence::last_token of members.
+  void end_in_turn(SimTime now) { end_steps(now, 1, true); }
   // A member whose last token is made leaves.
   void leave(EngineState& engine, Slot slot);
 
-  // A member of a dissolved group, with its first and last step in it. The list is kept until the
-  // caller clears it.
+  // A member that was evicted or whose group was dissolved, with its first and last step in it. The
+  // list is kept until the caller clears it.
   struct Former {
     Slot slot;
     std::int64_t joined, last;
@@ -138,6 +159,11 @@ class DecodeGroup {
   };
   void join(Slot slot, Sequence& s);
   void settle(EngineState& engine, Sequence& s);
+  // A member becomes an ordinary sequence before its last token. The lists of members keep it.
+  void make_ordinary(EngineState& engine, Slot slot);
+  void end_steps(SimTime now, std::int64_t steps, bool in_turn) {
+    ended_ += steps, last_end_ = now, ended_in_turn_ = in_turn;
+  }
   std::size_t phase(std::int64_t step) const;
   // Number of steps that are planned with the member.
   std::int64_t steps_of(const Sequence& s) const;
@@ -146,7 +172,8 @@ class DecodeGroup {
   std::int64_t planned_ = 1, ended_ = 1;  // the next to be
   std::int64_t under_way_ = 0;            // steps, when the last was planned
   SimTime last_end_;
-  std::int64_t formed_at_ = 0, wait_until_ = 0;  // steps
+  bool ended_in_turn_ = false;      // the step before ended_
+  std::int64_t together_from_ = 1;  // the step from which on tokens go out together
   std::int64_t size_ = 0, past_ = 0, uncounted_ = 0;
   std::int64_t latest_ = -1;               // ticket
   std::vector<std::vector<Slot>> phases_;  // by the step, modulo block size, that needs a block

@@ -103,8 +103,9 @@ void read_csv(CsvReader& csv, const std::string& name, const TraceOptions& optio
   TraceCollector collector(trace, options);
   bool first = true, known_size = false;
   double start = 0;
+  std::string where;
   while (!collector.full() && csv.next()) {
-    const std::string where = fmt::format("{}:{}", name, csv.line());
+    where.assign(name).append(":").append(fmt::format_int(csv.line()).c_str());
     TraceLine line;
     const bool timed = c.arrival && !csv.empty(*c.arrival);
     if (first) trace.has_arrivals = timed;

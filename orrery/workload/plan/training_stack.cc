@@ -185,17 +185,28 @@ TrainingStackProfile read_stack(const Bundle::File& file, std::string name) {
   return s;
 }
 
+// The name of the stack in the file.
+std::string name_of(const std::string& path) {
+  const std::string file = path.substr(kFolder.size() + 1);
+  return file.substr(0, file.size() - kYaml.size());
+}
+
 }  // namespace
 
 std::vector<TrainingStackProfile> load_training_stacks(const Bundle& bundle) {
   std::vector<TrainingStackProfile> stacks;
-  for (const std::string& path : bundle.list(kFolder, kYaml)) {
-    const std::string file = path.substr(kFolder.size() + 1);
-    stacks.push_back(read_stack(*bundle.find(path), file.substr(0, file.size() - kYaml.size())));
-  }
+  for (const std::string& path : bundle.list(kFolder, kYaml))
+    stacks.push_back(read_stack(*bundle.find(path), name_of(path)));
   std::sort(stacks.begin(), stacks.end(),
             [](const auto& a, const auto& b) { return a.name < b.name; });
   return stacks;
+}
+
+std::vector<std::string> training_stack_names() {
+  std::vector<std::string> names;
+  for (const std::string& path : Bundle().list(kFolder, kYaml)) names.push_back(name_of(path));
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 const std::vector<TrainingStackProfile>& training_stacks() {

@@ -169,6 +169,8 @@ void set_stack_defaults(TrainingJob& job, const StackMemory& stack);
 // All stacks of the bundle, in the order of their names.
 std::vector<TrainingStackProfile> load_training_stacks(const Bundle& bundle);
 
+// The names of all stacks of the catalog that the program contains, in order, without reading them.
+std::vector<std::string> training_stack_names();
 // All stacks of the catalog that the program contains, read once.
 const std::vector<TrainingStackProfile>& training_stacks();
 // Throws InputError with the nearest name if training_stacks() has no stack of that name.

@@ -104,6 +104,33 @@ TEST(FrontEnd, LaterTokensOfAnAnswerMayTakeLonger) {
   }
 }
 
+// Four blocks of 16 tokens for three requests of 15. Steps take 10 ms, tokens 1 ms:
+//   step 0 to 10    token 1 of request 0, delivered at 11
+//   step 10 to 20   its token 2, and token 1 of the others
+//   step 20 to 30   its token 3, which takes the last block, and token 2 of the others
+//   step 30 to 40   the others need a block each: request 2 is evicted; token 4 of request 0 is
+//                   delivered at 41 and token 3 of request 1 at 42
+//   step 40 to 50   request 2 is computed again, and its token 3 delivered at 51
+// An asynchronous engine takes the others one step later. It evicts request 2 while step 30 to 40
+// runs, of which tokens are then delivered at 41, 42 and 43.
+TEST(FrontEnd, TokensGoOutInTurnWhereMemoryIsShort) {
+  for (const bool async : {false, true}) {
+    SimulationConfig config;
+    config.replica.async = async;
+    config.replica.kv_blocks = 4;
+    config.replica.frontend_per_token = sim_seconds(0.001);
+    RequestLoad load = one_token_requests(3);
+    for (Request& r : load.requests) r.input = 15, r.output = 3;
+    load.requests[0].output = 4;
+    TenMilliseconds timer;
+    const SimulationResult r = simulate(config, load, timer);
+    EXPECT_EQ(r.total().evictions, 1) << async;
+    EXPECT_NEAR(r.records[0].finished.seconds(), 0.041, 1e-12) << async;
+    EXPECT_NEAR(r.records[1].finished.seconds(), async ? 0.051 : 0.042, 1e-12) << async;
+    EXPECT_NEAR(r.records[2].finished.seconds(), async ? 0.061 : 0.051, 1e-12) << async;
+  }
+}
+
 // A request that can never run does not keep its user from sending the next.
 TEST(FrontEnd, RejectedRequestsLetTheNextBeSent) {
   SimulationConfig config;
