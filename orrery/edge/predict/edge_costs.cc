@@ -73,7 +73,7 @@ EdgeCosts calibrated(const EdgeCosts& before, std::span<const MeasuredNetwork> m
   return out;
 }
 
-EdgeLoss loss_of(const EdgeCosts& before, std::span<const MeasuredNetwork> measured) {
+double noise_of(const EdgeCosts& before, std::span<const MeasuredNetwork> measured) {
   constexpr int kRounds = 5;
   constexpr double kLeast = 0.01, kMost = 0.15, kGross = 3;
   EdgeLoss loss{0.05, 2};
@@ -88,7 +88,7 @@ EdgeLoss loss_of(const EdgeCosts& before, std::span<const MeasuredNetwork> measu
     }
     loss.noise = std::clamp(loss.noise * std::sqrt(squares / std::max(free, 1.0)), kLeast, kMost);
   }
-  return loss;
+  return loss.noise;
 }
 
 Seconds median_time(const EdgeCosts& costs, const EdgeWork& work) {

@@ -54,9 +54,9 @@ EdgeCosts calibrated(const EdgeCosts& before, std::span<const MeasuredNetwork> m
                      const EdgeLoss& loss = {});
 
 // The noise of measurements, from what they differ by from costs that are calibrated on them: the
-// most likely one, by MacKay's evidence. It is held between 1 and 15 %. The limit is two such
-// deviations, because their scatter is known.
-EdgeLoss loss_of(const EdgeCosts& before, std::span<const MeasuredNetwork> measured);
+// most likely one, by MacKay's evidence, which takes it as normal with outliers beyond two
+// deviations. It is held between 1 and 15 %.
+double noise_of(const EdgeCosts& before, std::span<const MeasuredNetwork> measured);
 
 // The time of a task, whose error has heavy tails. Its own error is `residual` and the deviation of
 // an unknown network, the shared one that of the costs.

@@ -64,11 +64,11 @@ NasPairs judge_column(const NasSpace& space, const EdgeRun& run, const EdgeLaw& 
   for (std::size_t i = 0; i < kSamples; ++i)
     measured.push_back({{rows[i]->work, kNoDeviation}, rows[i]->time});
   const EdgeCosts before = law.costs(run.facts);
-  const EdgeLoss loss = loss_of(before, measured);
-  const EdgeCosts costs = calibrated(before, measured, loss);
+  const double noise = noise_of(before, measured);
+  const EdgeCosts costs = calibrated(before, measured);
   NasPairs out;
   for (std::size_t i = kSamples; i < rows.size(); ++i) {
-    const Estimate<Seconds> time = time_of(costs, {rows[i]->work}, loss.noise, Origin::kFitted);
+    const Estimate<Seconds> time = time_of(costs, {rows[i]->work}, noise, Origin::kFitted);
     ValidationRow v;
     v.measured = rows[i]->time.value() * 1e3, v.predicted = time.value.value() * 1e3;
     out.emplace_back(v.measured, v.predicted);

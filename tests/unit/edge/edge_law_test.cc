@@ -67,9 +67,9 @@ TEST(EdgeLaw, NoiseIsWhatMeasurementsOfOneCostScatterBy) {
   std::vector<MeasuredNetwork> networks;
   for (int i = 0; i < 8; ++i)
     networks.push_back({amount(0, 1000), milliseconds(std::exp(i % 2 == 0 ? 0.04 : -0.04))});
-  EXPECT_NEAR(loss_of(costs(), networks).noise, 0.04 * std::sqrt(8.0 / 7), 2e-4);
+  EXPECT_NEAR(noise_of(costs(), networks), 0.04 * std::sqrt(8.0 / 7), 2e-4);
   for (MeasuredNetwork& n : networks) n.time = milliseconds(1);
-  EXPECT_EQ(loss_of(costs(), networks).noise, 0.01);  // its least value
+  EXPECT_EQ(noise_of(costs(), networks), 0.01);  // its least value
 }
 
 TEST(EdgeLaw, WhatANetworkDiffersByTellsOfItsRelatives) {
