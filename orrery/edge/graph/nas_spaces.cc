@@ -31,9 +31,11 @@ struct EdgeKind {
   Edge (*apply)(GraphBuilder&, int x, NasZeros zeros);
 };
 
+constexpr std::string_view kNone = "none", kConvolutions = "nor_conv";
+
 const std::vector<EdgeKind>& edge_kinds() {
   static const std::vector<EdgeKind> kKinds = {
-      {"none",
+      {kNone,
        [](GraphBuilder& b, int x, NasZeros zeros) {
          return zeros == NasZeros::kExecuted ? Edge(b.zero(x)) : Edge();
        }},
@@ -83,13 +85,28 @@ Cell parse_cell(std::string_view text) {
   return cell;
 }
 
+// Whether the output of the cell depends on its input.
+bool passes(const Cell& cell) {
+  std::array<bool, kCellNodes> reached = {true};
+  for (std::size_t node = 0; node < cell.size(); ++node) {
+    for (std::size_t from = 0; from <= node; ++from)
+      reached.at(node + 1) |= reached.at(from) && cell.at(node)[from]->name != kNone;
+  }
+  return reached.back();
+}
+
 Edge add_cell(GraphBuilder& b, const Cell& cell, int x, NasZeros zeros) {
+  if (zeros == NasZeros::kLeftOut && !passes(cell)) return {};
   std::array<Edge, kCellNodes> values = {x};
   for (std::size_t node = 0; node < cell.size(); ++node) {
     Edge sum;
     for (std::size_t from = 0; from <= node; ++from) {
-      if (!values.at(from)) continue;
-      const Edge edge = cell.at(node)[from]->apply(b, *values.at(from), zeros);
+      const EdgeKind& kind = *cell.at(node)[from];
+      Edge value = values.at(from);
+      // A convolution of zeros has a bias, and is executed.
+      if (!value && kind.name.starts_with(kConvolutions)) value = b.zero(x);
+      if (!value) continue;
+      const Edge edge = kind.apply(b, *value, zeros);
       if (edge) sum = sum ? b.add(*sum, *edge) : *edge;
     }
     values.at(node + 1) = sum;

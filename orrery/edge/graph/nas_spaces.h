@@ -20,11 +20,14 @@
 namespace orrery {
 
 // The operation "none" of an edge: PyTorch multiplies by zero, where a converter for phones leaves
-// the edge out with all that only it needs.
+// the edge out with all that only it needs. It keeps a convolution of a node that is zero, whose
+// bias is not: the times of HW-NAS-Bench's columns show it, whose architectures of equal work then
+// take equal times (docs/lab/2026-11-edge.md). A network that does not depend on its input is
+// constant, and nothing of it is left.
 enum class NasZeros { kExecuted, kLeftOut };
 
 // InputError where the string names no architecture of the space. With zeros left out, a network in
-// which a cell computes nothing has no nodes.
+// which a cell does not depend on its input has no nodes.
 EdgeGraph nas_bench_201_graph(std::string_view architecture, NasZeros zeros = NasZeros::kExecuted);
 
 enum class FbnetImages { kCifar100, kImageNet };

@@ -7,7 +7,6 @@ namespace orrery {
 namespace {
 
 constexpr double kMicro = 1e-6;
-constexpr double kHuberLimit = 2;  // in kEdgeNoise
 
 // The time of a task at some costs, and how its logarithm changes with each of them.
 struct Slope {
@@ -33,13 +32,13 @@ Slope slope_of(const Eigen::VectorXd& costs, const EdgeTask& task) {
 }  // namespace
 
 EdgeCosts calibrated(const EdgeCosts& before, std::span<const MeasuredNetwork> measured,
-                     double deviation) {
+                     const EdgeLoss& loss) {
   if (measured.empty()) return before;
   const auto rows = static_cast<Eigen::Index>(measured.size());
   Eigen::VectorXd noise(rows);
   for (Eigen::Index i = 0; i < rows; ++i) {
     const bool known = measured[std::size_t(i)].task.deviation != kNoDeviation;
-    noise[i] = deviation * deviation + (known ? 0 : before.unknown);
+    noise[i] = loss.noise * loss.noise + (known ? 0 : before.unknown);
   }
   EdgeCosts out = before;
   Eigen::MatrixXd slopes(rows, before.mean.size()), together;
@@ -63,7 +62,7 @@ EdgeCosts calibrated(const EdgeCosts& before, std::span<const MeasuredNetwork> m
     Eigen::VectorXd move = before.mean + together * pull - out.mean;
     // Noise is a part of each row's difference. Beyond the limit the row's weight falls, as Huber's
     // loss says.
-    const auto beyond = own.array() * pull.array().abs() / noise.array().sqrt() / kHuberLimit;
+    const auto beyond = own.array() * pull.array().abs() / noise.array().sqrt() / loss.limit;
     weights = beyond.max(1).inverse().matrix().eval();
     const double longest = move.cwiseAbs().maxCoeff();
     if (longest > kLongest) move *= kLongest / longest;
@@ -77,19 +76,19 @@ EdgeCosts calibrated(const EdgeCosts& before, std::span<const MeasuredNetwork> m
 double noise_of(const EdgeCosts& before, std::span<const MeasuredNetwork> measured) {
   constexpr int kRounds = 5;
   constexpr double kLeast = 0.01, kMost = 0.15, kGross = 3;
-  double noise = kEdgeNoise;
+  EdgeLoss loss{0.05, 2};
   for (int round = 0; round < kRounds; ++round) {
-    const EdgeCosts found = calibrated(before, measured, noise);
+    const EdgeCosts found = calibrated(before, measured, loss);
     double squares = 0, free = 0;  // what is left of the measurements beside what they decide
     for (const MeasuredNetwork& m : measured) {
       const Slope s = slope_of(found.mean, m.task);
-      const double off = std::log(m.time.value() / s.time) / noise;
+      const double off = std::log(m.time.value() / s.time) / loss.noise;
       squares += std::min(off * off, kGross * kGross);
-      free += 1 - std::min(1.0, s.of.dot(found.covariance * s.of) / (noise * noise));
+      free += 1 - std::min(1.0, s.of.dot(found.covariance * s.of) / (loss.noise * loss.noise));
     }
-    noise = std::clamp(noise * std::sqrt(squares / std::max(free, 1.0)), kLeast, kMost);
+    loss.noise = std::clamp(loss.noise * std::sqrt(squares / std::max(free, 1.0)), kLeast, kMost);
   }
-  return noise;
+  return loss.noise;
 }
 
 Seconds median_time(const EdgeCosts& costs, const EdgeWork& work) {
@@ -102,11 +101,11 @@ Seconds median_time(const EdgeCosts& costs, const EdgeWork& work) {
 Estimate<Seconds> time_of(const EdgeCosts& costs, const EdgeTask& task, double residual,
                           Origin origin) {
   const Slope s = slope_of(costs.mean, task);
-  if (s.time <= 0) return {Seconds(0), 0, 0, origin};
+  if (s.time <= 0) return {Seconds(0), 0, 0, origin, Tails::kHeavy};
   const double shared = std::sqrt(std::max(0.0, s.of.dot(costs.covariance * s.of)));
   const double unknown = task.deviation == kNoDeviation ? costs.unknown : 0;
   const double own = residual > 0 ? std::sqrt(residual * residual + unknown) : 0;
-  return {Seconds(s.time), shared, own, origin};
+  return {Seconds(s.time), shared, own, origin, Tails::kHeavy};
 }
 
 }  // namespace orrery

@@ -40,20 +40,26 @@ struct MeasuredNetwork {
   Seconds time;
 };
 
-// The standard deviation of the logarithm by which a measured time is taken to differ from all this
-// while costs are found. It was chosen with all devices in sight.
-inline constexpr double kEdgeNoise = 0.05;
+// The loss of a measured time while costs are found. A difference of logarithms pulls by its square
+// up to a limit, and beyond it by its absolute value (Huber's loss), so that costs are rather
+// medians of networks than means. The values were chosen by inner folds of devices
+// (docs/lab/2026-11-edge.md).
+struct EdgeLoss {
+  double noise = 0.03;  // standard deviation of the logarithm, above 0
+  double limit = 0.3;   // in units of the noise
+};
 
-// The costs after the measurements, whose noise has this standard deviation. REQUIRES: above 0.
+// The costs after the measurements.
 EdgeCosts calibrated(const EdgeCosts& before, std::span<const MeasuredNetwork> measured,
-                     double noise = kEdgeNoise);
+                     const EdgeLoss& loss = {});
 
 // The noise of measurements, from what they differ by from costs that are calibrated on them: the
-// most likely one, by MacKay's evidence. It is held between 1 and 15 %.
+// most likely one, by MacKay's evidence, which takes it as normal with outliers beyond two
+// deviations. It is held between 1 and 15 %.
 double noise_of(const EdgeCosts& before, std::span<const MeasuredNetwork> measured);
 
-// The time of a task. Its own error is `residual` and the deviation of an unknown network, the
-// shared one that of the costs.
+// The time of a task, whose error has heavy tails. Its own error is `residual` and the deviation of
+// an unknown network, the shared one that of the costs.
 Estimate<Seconds> time_of(const EdgeCosts& costs, const EdgeTask& task, double residual,
                           Origin origin);
 

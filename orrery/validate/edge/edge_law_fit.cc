@@ -5,21 +5,24 @@
 #include <map>
 #include <set>
 
+#include "orrery/base/estimate.h"
 #include "orrery/base/quantile.h"
+#include "orrery/base/random.h"
 
 namespace orrery {
 namespace {
 
-constexpr int kRounds = 10;
+constexpr int kRounds = 20;
 // Processors that a line, or what is beyond it of a design, that is expected weighs as much as.
 constexpr double kDrawnToExpected = 1, kDrawnConstant = 0.5;
 // The parts of covariances that are drawn to one variance and one correlation of all.
 constexpr double kShrunk = 0.1, kShrunkDesigns = 0.3;
 // Runs that uncorrelated deviations of one variance weigh as much as.
-constexpr double kRunsOfDeviations = 12;
+constexpr double kRunsOfDeviations = 3;
 constexpr double kLeastVariance = 1e-3;
 constexpr double kFirstDeviation = 0.01;  // variance of a network's before the first round
-constexpr std::size_t kLeastRows = 5;     // of a run
+constexpr double kLeastResidual = 0.05;
+constexpr std::size_t kLeastRows = 5;  // of a run
 constexpr auto kKinds = static_cast<Eigen::Index>(kEdgeWorkKinds);
 
 struct Taken {
@@ -51,24 +54,26 @@ Eigen::MatrixXd shrunk(const Eigen::MatrixXd& covariance, double part) {
   return (1 - part) * covariance + part * target;
 }
 
-// The deviation of a network from the sum beyond the covariance of the costs: every second network
-// of a run is predicted by costs calibrated on the others. 68 % of them lie within one deviation.
-double residual_of(const EdgeLaw& law, const std::vector<Taken>& taken) {
-  std::vector<double> squares;
-  for (const Taken& t : taken) {
-    for (const std::size_t first : {0u, 1u}) {
-      std::vector<MeasuredNetwork> half;
-      for (std::size_t i = first; i < t.networks.size(); i += 2) half.push_back(t.networks[i]);
-      const EdgeCosts found = calibrated(law.costs(t.facts), half);
-      for (std::size_t i = 1 - first; i < t.networks.size(); i += 2) {
-        const auto time = time_of(found, t.networks[i].task, 0, Origin::kFitted);
-        const double off = std::log(t.networks[i].time / time.value);
-        squares.push_back(off * off - time.shared * time.shared);
-      }
+// Appends, for every second network of a run, the variance beyond that of the costs by which its
+// time would be at the limit of a 90 % interval: the costs are calibrated on the other networks.
+void add_variances(const EdgeLaw& law, const EdgeRun& run,
+                   const std::function<bool(const EdgeRun&, const EdgeRow&)>& seen,
+                   std::vector<double>& variances) {
+  const double sure = heavy_quantile(0.95);
+  std::vector<MeasuredNetwork> networks;
+  for (const EdgeRow& row : run.rows)
+    if (seen(run, row)) networks.push_back({{row.work, law.deviation_of(row.network)}, row.time});
+  if (networks.size() < kLeastRows) return;
+  for (const std::size_t first : {0u, 1u}) {
+    std::vector<MeasuredNetwork> half;
+    for (std::size_t i = first; i < networks.size(); i += 2) half.push_back(networks[i]);
+    const EdgeCosts found = calibrated(law.costs(run.facts), half);
+    for (std::size_t i = 1 - first; i < networks.size(); i += 2) {
+      const auto time = time_of(found, networks[i].task, 0, Origin::kFitted);
+      const double off = std::log(networks[i].time / time.value) / sure;
+      variances.push_back(off * off - time.shared * time.shared);
     }
   }
-  std::sort(squares.begin(), squares.end());
-  return std::sqrt(std::max(kEdgeNoise * kEdgeNoise, quantile(squares, 0.68)));
 }
 
 // The runs that the fit uses, and in `law` the names of their facts, designs and networks.
@@ -199,15 +204,48 @@ class Rounds {
   Eigen::MatrixXd expected_, at_;
 };
 
+EdgeLaw fit_without_residual(const std::vector<EdgeRun>& runs,
+                             const std::function<bool(const EdgeRun&, const EdgeRow&)>& seen,
+                             int count) {
+  EdgeLaw law;
+  const std::vector<Taken> taken = taken_of(runs, seen, law);
+  if (taken.empty()) return law;
+  Rounds rounds(law, taken, !runs.empty() && runs.front().gpu);
+  for (int i = 0; i < count; ++i) rounds.round();
+  return law;
+}
+
+// The deviation of networks beyond the covariance of the costs, so that 90 % of them lie in their
+// intervals: each half of the devices is predicted by a law fitted on the other half.
+double residual_of(const std::vector<EdgeRun>& runs,
+                   const std::function<bool(const EdgeRun&, const EdgeRow&)>& seen) {
+  constexpr unsigned kHalves = 2;
+  constexpr int kRoundsOfHalves = 10;
+  constexpr double kSure = 0.9;
+  const auto half_of = [](const EdgeRun& r) { return hash_text("half " + r.device) % kHalves; };
+  std::vector<double> variances;
+  for (unsigned half = 0; half < kHalves; ++half) {
+    const EdgeLaw law = fit_without_residual(
+        runs,
+        [&](const EdgeRun& run, const EdgeRow& row) {
+          return half_of(run) != half && seen(run, row);
+        },
+        kRoundsOfHalves);
+    if (law.lines.size() == 0) continue;  // the other half has no runs
+    for (const EdgeRun& run : runs)
+      if (half_of(run) == half) add_variances(law, run, seen, variances);
+  }
+  std::sort(variances.begin(), variances.end());
+  const double least = kLeastResidual * kLeastResidual;
+  return std::sqrt(variances.empty() ? least : std::max(least, quantile(variances, kSure)));
+}
+
 }  // namespace
 
 EdgeLaw fit_edge_law(const std::vector<EdgeRun>& runs,
                      const std::function<bool(const EdgeRun&, const EdgeRow&)>& seen) {
-  EdgeLaw law;
-  const std::vector<Taken> taken = taken_of(runs, seen, law);
-  Rounds rounds(law, taken, !runs.empty() && runs.front().gpu);
-  for (int i = 0; i < kRounds; ++i) rounds.round();
-  law.residual = residual_of(law, taken);
+  EdgeLaw law = fit_without_residual(runs, seen, kRounds);
+  law.residual = residual_of(runs, seen);
   return law;
 }
 

@@ -65,7 +65,7 @@ NasPairs judge_column(const NasSpace& space, const EdgeRun& run, const EdgeLaw& 
     measured.push_back({{rows[i]->work, kNoDeviation}, rows[i]->time});
   const EdgeCosts before = law.costs(run.facts);
   const double noise = noise_of(before, measured);
-  const EdgeCosts costs = calibrated(before, measured, noise);
+  const EdgeCosts costs = calibrated(before, measured);
   NasPairs out;
   for (std::size_t i = kSamples; i < rows.size(); ++i) {
     const Estimate<Seconds> time = time_of(costs, {rows[i]->work}, noise, Origin::kFitted);

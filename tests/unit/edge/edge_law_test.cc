@@ -38,7 +38,7 @@ TEST(EdgeLaw, AddsTheCostsOfAllWork) {
 TEST(EdgeLaw, AMeasuredNetworkMovesItsCostsAndThoseThatGoWithThem) {
   // One kind: the logarithm of the time is that of the cost and a constant, so that the posterior
   // is that of a normal mean: v / (v + s^2) of the difference, and v s^2 / (v + s^2).
-  const double off = 0.1, noise = kEdgeNoise * kEdgeNoise;
+  const double off = 0.1, noise = EdgeLoss{}.noise * EdgeLoss{}.noise;
   const MeasuredNetwork network{amount(0, 1000), milliseconds(std::exp(off))};
   const EdgeCosts after = calibrated(costs(), std::vector{network});
   EXPECT_NEAR(after.mean[0], off / (1 + noise), 1e-6);
@@ -75,7 +75,7 @@ TEST(EdgeLaw, NoiseIsWhatMeasurementsOfOneCostScatterBy) {
 TEST(EdgeLaw, WhatANetworkDiffersByTellsOfItsRelatives) {
   EdgeTask first = amount(0, 1000), second = amount(0, 1000);
   first.deviation = 0, second.deviation = 1;
-  const double off = 0.1, noise = kEdgeNoise * kEdgeNoise;
+  const double off = 0.1, noise = EdgeLoss{}.noise * EdgeLoss{}.noise;
   const EdgeCosts after = calibrated(
       with_deviations(), std::vector{MeasuredNetwork{first, milliseconds(std::exp(off))}});
   const auto logarithm = [&](const EdgeTask& task) {

@@ -60,6 +60,21 @@ TEST(NasBench201, ZerosAreExecutedOrLeftOut) {
   EXPECT_FALSE(nas_bench_201_graph(nothing, NasZeros::kExecuted).nodes.empty());
 }
 
+TEST(NasBench201, AConvolutionOfZerosIsExecutedWhereZerosAreLeftOut) {
+  // The first node is zero. The second one is a convolution of it, which the last one pools.
+  const std::string used =
+      "|none~0|+|none~0|nor_conv_3x3~1|+|skip_connect~0|none~1|avg_pool_3x3~2|";
+  const EdgeGraph graph = nas_bench_201_graph(used, NasZeros::kLeftOut);
+  EXPECT_EQ(count(graph, EdgeOp::kConvolution), 1 + 6 + 15);
+  EXPECT_EQ(count(graph, EdgeOp::kPool), 2 + 15);
+  // Nothing reads the convolution.
+  const std::string unused = "|none~0|+|none~0|nor_conv_3x3~1|+|skip_connect~0|none~1|none~2|";
+  EXPECT_EQ(count(nas_bench_201_graph(unused, NasZeros::kLeftOut), EdgeOp::kConvolution), 1 + 6);
+  // The last node pools nothing but the convolution of zeros: the network is constant.
+  const std::string constant = "|none~0|+|none~0|nor_conv_3x3~1|+|none~0|none~1|avg_pool_3x3~2|";
+  EXPECT_TRUE(nas_bench_201_graph(constant, NasZeros::kLeftOut).nodes.empty());
+}
+
 TEST(NasBench201, RefusesOtherTexts) {
   for (const char* text :
        {"", "|none~0|", "|none~0|+|none~0|none~1|+|none~0|none~1|none~3|",
