@@ -120,6 +120,9 @@ class CurveNetwork final : public NetworkModel {
   // Limits a time within a domain that is larger than any measured one by that of two such domains
   // over a network that was measured.
   void limit_by_two_domains(const Collective& c, Choice& choice) const;
+  // Gives a send on wires that nobody measured the start of the measured sends.
+  void start_of_pair(const FittedCurve& send, const Fabric& fabric, const MeasuredConstants& known,
+                     Choice& choice) const;
   // Lengthens the transfer by what the uplinks of leaf switches carry less than its ports
   // (uplinks.h).
   void wait_for_uplinks(double factor, Choice& choice) const;

@@ -124,6 +124,17 @@ void CurveNetwork::limit_by_two_domains(const Collective& c, Choice& choice) con
   if (reach < estimate(choice).sigma()) choice.shared = reach, choice.error = 0;
 }
 
+// A send that no row of its file was fitted to starts as the ring of that file does, which holds a
+// part of the host of the file's machine. Cards with a wire of their own have another host. They
+// start as the measured sends do, and keep the share of the wire.
+void CurveNetwork::start_of_pair(const FittedCurve& send, const Fabric& fabric,
+                                 const MeasuredConstants& known, Choice& choice) const {
+  if (send.kind != Collective::Kind::kSend || send.rows > 0 || fabric.kind != FabricKind::kMesh ||
+      known.origin < Origin::kTransferred || unseen_.send_start <= Seconds(0))
+    return;
+  choice.time = curve_time(unseen_.send_start, choice.time.transfer, 0);
+}
+
 CurveNetwork::Choice CurveNetwork::inside(const Collective& c, const GroupLink& link, int ranks,
                                           std::string_view stack,
                                           const ForcedChoice& forced) const {
@@ -149,6 +160,7 @@ CurveNetwork::Choice CurveNetwork::inside(const Collective& c, const GroupLink& 
     const std::size_t size = size_class(c.bytes);
     const double error = best.curve->left_out_error[size];
     Choice choice{best.time, best.algorithm, error, origin_of(known, *link.fabric)};
+    if (tree == nullptr) start_of_pair(*best.curve, *link.fabric, known, choice);
     if (best.curve->rows == 0) choice.origin = std::max(choice.origin, Origin::kTransferred);
     if (tree != nullptr) {
       choice.origin = std::max(choice.origin, Origin::kTransferred);

@@ -10,13 +10,17 @@
 #include <string>
 
 #include "orrery/base/bundle.h"
+#include "orrery/base/units.h"
 
 namespace orrery {
 
-// Standard deviations of ln(predicted / measured), by size_class of the message.
+// The errors are standard deviations of ln(predicted / measured), by size_class of the message.
 struct UnseenServers {
   std::array<double, 3> same_fabric{};   // other GPUs were measured on the fabric
   std::array<double, 3> other_fabric{};  // the constants are those of another fabric
+  // The start of a send between two GPUs on a wire without a switch of which no row was fitted, as
+  // the measured sends have it in common (start_of_sends). Zero: no send was measured.
+  Seconds send_start{};
 };
 
 inline constexpr const char* kUnseenServersPath = "network/unseen-servers.yaml";

@@ -9,6 +9,7 @@
 #include "orrery/network/collectives/nccl_graph.h"
 #include "orrery/network/collectives/network_constants.h"
 #include "orrery/network/collectives/unseen_servers.h"
+#include "orrery/network/fit/send_transfer.h"
 
 namespace orrery {
 namespace {
@@ -27,7 +28,7 @@ void UnseenFit::add(const std::string& fabric, const std::string& gpu,
                     NodeOf& node_of) {
   const Cluster& cluster = node_of(gpu);
   std::map<int, std::unique_ptr<NetworkModel>> models;
-  Group group{fabric, false, {}, {}};
+  Group group{fabric, false, {}, {}, {}};
   for (const MeasuredCollective& row : rows) {
     if (row.gpu != gpu || row.stack != "library") continue;
     auto& model = models[row.ranks];
@@ -38,6 +39,7 @@ void UnseenFit::add(const std::string& fabric, const std::string& gpu,
           NetworkConstants(without).of(*cluster.link(row.ranks).fabric).origin <= Origin::kFitted;
     }
     if (row.time < bisection_bound(cluster, cluster.link(row.ranks), row.kind, row.bytes)) continue;
+    if (row.kind == Collective::Kind::kSend) group.sends.push_back(row);
     const Collective c{row.kind, Collective::Group::kTensor, row.ranks, row.bytes};
     const double error = std::log(model->predict(c).time.value / row.time);
     const std::size_t size = size_class(row.bytes);
@@ -77,6 +79,11 @@ std::string UnseenFit::text_without(const std::string& fabric) const {
   std::array<std::size_t, 2> groups{};
   e.same_fabric = errors(fabric, true, groups[0]);
   e.other_fabric = errors(fabric, false, groups[1]);
+  std::vector<std::vector<MeasuredCollective>> sends;
+  for (const Group& g : groups_) {
+    if (g.fabric != fabric && !g.sends.empty()) sends.push_back(g.sends);
+  }
+  e.send_start = start_of_sends(sends);
   return to_yaml(e, groups);
 }
 

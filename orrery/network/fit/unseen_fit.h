@@ -17,7 +17,8 @@ class UnseenFit {
   void add(const std::string& fabric, const std::string& gpu,
            const std::vector<MeasuredCollective>& rows, const Bundle& without, NodeOf& node_of);
 
-  // The text of catalog/network/unseen-servers.yaml from all groups but those on `fabric`.
+  // The text of catalog/network/unseen-servers.yaml from all groups but those on `fabric`: the
+  // errors, and the start of the groups' sends.
   //
   // An error is the root mean square over groups of the group's own root mean square, widened for
   // the small number of groups (Student's t, to first order in 1/n). A class of sizes without two
@@ -29,6 +30,7 @@ class UnseenFit {
     std::string fabric;
     bool same_fabric = false;  // other GPUs were left on the fabric
     std::array<double, 3> squares{}, rows{};
+    std::vector<MeasuredCollective> sends;
   };
   std::array<double, 3> errors(const std::string& without, bool same_fabric,
                                std::size_t& groups) const;

@@ -178,7 +178,7 @@ class Judge {
   bool has(const std::filesystem::path& file) { return has_table(file, report_); }
   ValidationReport&& result() {
     wires_.mark(report_);
-    if (report_.note.empty()) report_.note = sends_.text();
+    if (report_.note.empty()) report_.note = sends_.text(report_);
     return std::move(report_);
   }
 
@@ -293,8 +293,7 @@ class Judge {
     if (constants_ != ConstantsChoice::kCommitted) {
       report_.rows.push_back(judged(kLeftOut, m.left_out->predict(c, q.forced).time));
       mark_left_out(q, m);
-      if (kind == CollectiveKind::kSend)
-        sends_.add(q.gpu, q.bytes, q.measured_us, report_.rows.back().predicted);
+      if (kind == CollectiveKind::kSend) sends_.add(q.gpu, q.bytes, report_.rows.size() - 1);
     }
     wires_.note(fmt::format("{} {} {} {} {}", q.gpu, q.ranks, q.collective, q.fabric, q.source),
                 first, report_.rows.size(), q.measured_us < us(m.model->bound(c)));

@@ -30,29 +30,34 @@ struct SendErrors {
 
 }  // namespace
 
-void OtherSends::add(const std::string& group, Bytes bytes, double measured, double predicted) {
-  sends_.push_back({group, bytes, measured, predicted});
+void OtherSends::add(const std::string& group, Bytes bytes, std::size_t row) {
+  sends_.push_back({group, bytes, row});
 }
 
-std::string OtherSends::text() const {
-  SendErrors all;
+std::string OtherSends::text(const ValidationReport& report) const {
+  SendErrors all, trusted;
   std::map<std::string, SendErrors> groups;
   for (const Send& send : sends_) {
+    const ValidationRow& row = report.rows[send.row];
     std::optional<double> closest;
     for (const Send& other : sends_) {
       if (other.group == send.group || other.bytes != send.bytes) continue;
-      const auto off = [&](double t) { return std::abs(t - send.measured); };
-      if (!closest || off(other.measured) < off(*closest)) closest = other.measured;
+      const double time = report.rows[other.row].measured;
+      if (!closest || std::abs(time - row.measured) < std::abs(*closest - row.measured))
+        closest = time;
     }
     if (!closest) continue;
-    all.add(send.measured, send.predicted, *closest);
-    groups[send.group].add(send.measured, send.predicted, *closest);
+    all.add(row.measured, row.predicted, *closest);
+    groups[send.group].add(row.measured, row.predicted, *closest);
+    if (!row.by.contains("trusted")) trusted.add(row.measured, row.predicted, *closest);
   }
   if (all.rows == 0) return "";
   std::string text = fmt::format(
       "Sends between two GPUs of a node, predicted without their group: {}. The closest other row "
       "is of another group and has the same size.",
       all.text());
+  if (trusted.rows > 0 && trusted.rows < all.rows)
+    text += fmt::format("\n  without distrusted rows: {}.", trusted.text());
   for (const auto& [group, errors] : groups)
     text += fmt::format("\n  {}: {}.", group, errors.text());
   return text;

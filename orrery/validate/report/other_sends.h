@@ -5,29 +5,31 @@
 // sight, so that it is no prediction. Where it is far off, nothing in the table is like the group.
 #pragma once
 
+#include <cstddef>
 #include <string>
-#include <vector>
 
 #include "orrery/base/units.h"
+#include "orrery/validate/report/report.h"
 
 namespace orrery {
 
 class OtherSends {
  public:
-  // A send of `group`: its measured time, and the time that was predicted without the group. Both
-  // are in microseconds and above 0.
-  void add(const std::string& group, Bytes bytes, double measured, double predicted);
+  // A send of `group`, whose measured time and prediction without the group are those of row `row`
+  // of a report. Both are above 0.
+  void add(const std::string& group, Bytes bytes, std::size_t row);
 
-  // A sentence for all sends and a line for each group: median and mean of the error in percent,
-  // of the predictions and of the closest rows. Sizes that no other group has are left out of
-  // both. Empty: no two groups have a size in common.
-  std::string text() const;
+  // A sentence for all sends of the report and a line for each group: median and mean of the error
+  // in percent, of the predictions and of the closest rows. Sizes that no other group has are left
+  // out of both. If some rows are distrusted (wire_limit.h), a line has the errors of the others;
+  // their closest rows are those of all groups. Empty: no two groups have a size in common.
+  std::string text(const ValidationReport& report) const;
 
  private:
   struct Send {
     std::string group;
     Bytes bytes;
-    double measured = 0, predicted = 0;
+    std::size_t row = 0;
   };
   std::vector<Send> sends_;
 };

@@ -41,6 +41,40 @@ TEST(SendTransfer, IsTheSameOnTheSameFabricAndNeverFasterThanTheWires) {
   EXPECT_LE(wide.curve.efficiency[0], kMostEfficiency);
 }
 
+// Sends of 1 KiB to 64 MiB that start after `start` us and have `share` of a wire.
+std::vector<MeasuredCollective> sends(double start, double share, BytesPerSecond wire) {
+  std::vector<MeasuredCollective> rows;
+  for (double bytes = 1024; bytes <= 64 << 20; bytes *= 2) {
+    MeasuredCollective row;
+    row.kind = Collective::Kind::kSend;
+    row.bytes = Bytes(bytes);
+    row.bandwidth = wire;
+    row.time = microseconds(start) + row.bytes / (wire * share);
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+TEST(SendStart, IsFoundWhateverTheWire) {
+  const auto narrow = sends(9, 0.7, BytesPerSecond(50e9));
+  const auto wide = sends(9, 0.7, BytesPerSecond(450e9));
+  EXPECT_NEAR(start_of_sends({narrow}) / microseconds(1), 9, 0.01);
+  EXPECT_NEAR(start_of_sends({narrow, wide}) / microseconds(1), 9, 0.01);
+  EXPECT_EQ(start_of_sends({}), Seconds(0));
+}
+
+// A group counts once, however many rows it has: doubling the rows of one moves nothing.
+TEST(SendStart, LiesBetweenTheGroupsAndCountsEachOnce) {
+  const auto early = sends(6, 0.8, BytesPerSecond(300e9));
+  const auto late = sends(7, 0.8, BytesPerSecond(300e9));
+  auto twice = late;
+  twice.insert(twice.end(), late.begin(), late.end());
+  const double start = start_of_sends({early, late}) / microseconds(1);
+  EXPECT_GT(start, 6.2);
+  EXPECT_LT(start, 6.8);
+  EXPECT_NEAR(start_of_sends({early, twice}) / microseconds(1), start, 0.01);
+}
+
 TEST(SendTransfer, TakesTheLibrarysRingThatReduces) {
   FittedCurve other = ring(4, 1, 0.6);
   other.stack = "vllm";

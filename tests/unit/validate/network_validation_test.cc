@@ -136,6 +136,22 @@ TEST_F(NetworkValidation, SendsAreToldBesideTheClosestOtherGroup) {
   EXPECT_NE(r.note.find("(closest other row 50.0 and 50.0 %)"), std::string::npos) << r.note;
 }
 
+// Three rows of the A100 are faster than its bridge, so that none of its rows is trusted. The line
+// without them has the rows of H100 alone.
+TEST_F(NetworkValidation, SendsAreToldWithoutDistrustedRowsToo) {
+  std::string rows;
+  for (const int megabytes : {30, 60, 90}) {
+    rows += fmt::format(
+        "sendrecv,NCCL,,A100_PCIe_NVLink_pairs,2,1,NVLink_pair+PCIe,default,"
+        "{}000000,{},,,,x\n",
+        megabytes, 3 * megabytes);
+  }
+  rows += "sendrecv,NCCL,,H100_SXM,2,1,NVSwitch,default,30000000,100,,,,x\n";
+  const std::string note = judge(rows).note;
+  EXPECT_NE(note.find(": 2 rows, median"), std::string::npos) << note;
+  EXPECT_NE(note.find("without distrusted rows: 1 rows, median"), std::string::npos) << note;
+}
+
 TEST_F(NetworkValidation, ASendOfOneGroupHasNoOtherRow) {
   EXPECT_EQ(judge("sendrecv,NCCL,,H100_SXM,2,1,NVSwitch,default,2048,10,,,,x\n").note, "");
 }
