@@ -1,5 +1,7 @@
 #include "apps/cli/flags/flags.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace orrery::cli {
@@ -15,9 +17,15 @@ std::string word_name(std::string name) {
   return name;
 }
 
-// The names of a key as CLI11 takes them: "-m,--model".
+// The names of a key as CLI11 takes them: "-m,--model". A word after the verb has its aliases as
+// flags: "NETWORK,-m,--model".
 std::string names_of(const face::VerbKey& key) {
-  if (key.word) return word_name(key.field->name());
+  if (key.word) {
+    std::string names = word_name(key.field->name());
+    for (const std::string& alias : key.field->aliases())
+      names += fmt::format(",-{},--{}", alias.front(), alias);
+    return names;
+  }
   std::string names;
   if (key.letter != 0) names = std::string("-") + key.letter + ",";
   for (const std::string& name : key.names)

@@ -82,7 +82,8 @@ void declare(Fields& f, EdgeQuestion& q) {
   f.add("network", q.network,
         "file.onnx, file.param, a bundled network (`orrery list networks`) or an LLM (`orrery list "
         "models`); the file of such an LLM is answered as the LLM where no key of networks is "
-        "given");
+        "given")
+      .alias("model");
   f.add("device", q.device,
         "device (`orrery list devices`), GPU (`orrery list gpus`), or all for every device");
   f.add("measured", q.measured,
