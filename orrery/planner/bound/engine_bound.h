@@ -17,11 +17,12 @@
 // others may be in the prefix cache, so that prefill bounds nothing there. Both rates are raised by
 // kSlack for lengths that scatter around their means.
 //
-// The closed form has no speculation. A step that verifies drafts takes at least as long as one that
-// decodes the same sequences, makes on average m tokens of a sequence (tokens_per_verification, with
-// the acceptance of the luckiest requests) and never more than 1 + drafts. With a drafter, osl / m
-// steps take the place of osl in these formulas, and t(b) / (1 + drafts) must keep the limits. One
-// request is simulated to know whether the drafter goes with the engine and its memory.
+// The closed form has no speculation. A step that verifies drafts takes at least as long as one
+// that decodes the same sequences, makes on average m tokens of a sequence
+// (tokens_per_verification, with the acceptance of the luckiest requests) and never more than
+// 1 + drafts. With a drafter, osl / m steps take the place of osl in these formulas, and
+// t(b) / (1 + drafts) must keep the limits. One request is simulated to know whether the drafter
+// goes with the engine and its memory.
 //
 // `likely` is what the same batch gives if prefill and decode take turns:
 //
