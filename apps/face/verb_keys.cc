@@ -193,7 +193,8 @@ void VerbKeys::add_group(const std::string& group, const std::string& word) {
 
 bool VerbKeys::has_group(const std::string& name) const {
   if (kind_ == Kind::kPlan)
-    return name == "plan" || name == "load" || name == "slo" || name == "cost";
+    return name == "plan" || name == "load" || name == "slo" || name == "speculation" ||
+           name == "cost";
   return name != "plan" && (kind_ == Kind::kService || !is_of_service(name));
 }
 

@@ -45,6 +45,44 @@ class Batches {
   Scenario scenario_;
 };
 
+// Tokens that a step makes of a sequence.
+struct TokensOfStep {
+  double mean = 1;  // over many steps and requests, at most
+  double most = 1;
+};
+
+TokensOfStep tokens_of_step(const SpeculationChoice& choice) {
+  TokensOfStep out;
+  if (!choice.on()) return out;
+  Speculation s = choice.engine(0);
+  for (double& a : s.acceptance) a = std::min(1.0, a * (1 + s.spread));
+  out.mean = tokens_per_verification(s);
+  out.most = 1.0 + s.drafts;
+  return out;
+}
+
+// Why a speculation does not go with an engine, by the simulation of one request; empty: it does.
+std::string misfit_of_drafter(Runner& runner, const Scenario& question, const EngineOption& option,
+                              const PlannedLoad& load) {
+  Scenario s = option.asked(question);
+  ServiceQuestion service;
+  service.requests = 1;
+  service.isl = std::to_string(std::max<std::int64_t>(1, std::llround(load.isl)));
+  service.osl = "2";
+  service.speculation = option.speculation;
+  s.asked = std::move(service);
+  RunOptions options;
+  options.breakdown = options.resolved = options.intervals = false;
+  try {
+    const bool fits = runner.run(s, options).points.front().feasibility.fits;
+    return fits ? "" : "it does not fit in memory with its drafter";
+  } catch (const Infeasible&) {
+    return "it does not fit in memory with its drafter, or the drafter's layers not its layout";
+  } catch (const NoData& e) {
+    return e.what();
+  }
+}
+
 struct StepLimit {
   double decode = std::numeric_limits<double>::infinity();  // ms
   double prefill = std::numeric_limits<double>::infinity();
@@ -76,7 +114,9 @@ EngineBound engine_bound(Runner& runner, const Scenario& question, const EngineO
                          const PlannedLoad& load) {
   EngineBound out;
   Batches batches(runner, question, option, load);
-  const StepLimit limit = step_limit(question.as<PlanQuestion>().service.slo, load);
+  StepLimit limit = step_limit(question.as<PlanQuestion>().service.slo, load);
+  const TokensOfStep tokens = tokens_of_step(option.speculation);
+  limit.decode *= tokens.most, limit.usual *= tokens.mean;
   try {
     const Point one = batches.at(1, false);
     if (!one.feasibility.fits) {
@@ -84,14 +124,18 @@ EngineBound engine_bound(Runner& runner, const Scenario& question, const EngineO
       return out;
     }
     out.hour = value(one, "cost_per_hour");
-    out.ttft = value(one, "ttft"), out.tpot = value(one, "tpot");
+    out.ttft = value(one, "ttft"), out.tpot = value(one, "tpot") / tokens.most;
     if (out.ttft > limit.prefill) {
       out.misfit = "the first token of a request alone is later than slo.ttft";
       return out;
     }
-    if (out.tpot > limit.decode) {
+    if (value(one, "tpot") > limit.decode) {
       out.misfit = "a token of a request alone takes longer than the limits";
       return out;
+    }
+    if (option.speculation.on()) {
+      out.misfit = misfit_of_drafter(runner, question, option, load);
+      if (!out.misfit.empty()) return out;
     }
     const auto capacity =
         std::min<std::int64_t>(kMostBatch, std::llround(value(one, "max_concurrency")));
@@ -107,11 +151,12 @@ EngineBound engine_bound(Runner& runner, const Scenario& question, const EngineO
       if (b > last && prefill == last_prefill && step == last_step) break;
       last = b, last_prefill = prefill, last_step = step;
       out.prefill = std::max(out.prefill, kSlack * n / prefill);
+      const double steps = load.osl / tokens.mean;  // of a request
       out.decode =
-          std::max(out.decode, kSlack * (b == capacity ? longer : 1.0) * n / (load.osl * step));
-      const double mixed = step + prefill / n * (n - 1) / load.osl;
+          std::max(out.decode, kSlack * (b == capacity ? longer : 1.0) * n / (steps * step));
+      const double mixed = step + prefill / n * (n - 1) / steps;
       if (mixed * 1e3 <= limit.usual)
-        out.likely = std::max(out.likely, n / (prefill + load.osl * step));
+        out.likely = std::max(out.likely, n / (prefill + steps * step));
       if (b == capacity || step * 1e3 > limit.decode) break;
     }
     if (load.shares_prompts) out.prefill = std::numeric_limits<double>::infinity();

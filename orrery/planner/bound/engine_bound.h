@@ -17,6 +17,13 @@
 // others may be in the prefix cache, so that prefill bounds nothing there. Both rates are raised by
 // kSlack for lengths that scatter around their means.
 //
+// The closed form has no speculation. A step that verifies drafts takes at least as long as one
+// that decodes the same sequences, makes on average m tokens of a sequence
+// (tokens_per_verification, with the acceptance of the luckiest requests) and never more than
+// 1 + drafts. With a drafter, osl / m steps take the place of osl in these formulas, and
+// t(b) / (1 + drafts) must keep the limits. One request is simulated to know whether the drafter
+// goes with the engine and its memory.
+//
 // `likely` is what the same batch gives if prefill and decode take turns:
 //
 //   likely = max_b 1 / (P(b)/b + osl t(b)/b)     with t(b) + P(b)/b (b - 1)/osl <= slo.tpot
@@ -40,7 +47,7 @@ struct EngineBound {
   double decode = 0;          // requests/s that it can decode, at most
   double likely = 0;          // requests/s that it does both for, as a start for the search
   double hour = 0;            // USD for an hour of its GPUs; 0: not asked
-  double ttft = 0, tpot = 0;  // of a request alone, ms
+  double ttft = 0, tpot = 0;  // of a request alone, ms; with a drafter the least
 
   double most() const { return prefill < decode ? prefill : decode; }
 };

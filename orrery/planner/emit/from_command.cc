@@ -62,6 +62,7 @@ std::string differences(const EngineOption& own, const EngineOption& plan) {
   add("pp", std::to_string(own.pp), std::to_string(plan.pp));
   add("dp", std::to_string(own.dp), std::to_string(plan.dp));
   add("ep", std::to_string(own.ep), std::to_string(plan.ep));
+  add("speculation", own.speculation.method, plan.speculation.method);
   return out;
 }
 

@@ -2,7 +2,8 @@
 // engine, with its flags and their sources.
 //
 // A flag is written where its degree is above 1. What an engine has no flag for is not left out
-// silently: the plan then has no command, and the reason is said.
+// silently: the plan then has no command, and the reason is said. The flags of speculation tell its
+// method, its drafts and the draft model, and not the acceptance, which the engine does not set.
 #pragma once
 
 #include <string>
@@ -22,6 +23,9 @@ struct LaunchCommand {
   std::string refused;           // why there is no command
   std::string needs;  // what the user must see to, such as a checkpoint in fp8; empty: nothing
 };
+
+// The model as a hub of models knows it: its first alias with a '/', else its id.
+std::string hub_name(const Bundle& bundle, const std::string& model);
 
 // `model`: as the engine reads it. `max_model_len`: 0 for the engine's own.
 LaunchCommand launch_command(const Bundle& bundle, const EngineOption& option, EngineRole role,

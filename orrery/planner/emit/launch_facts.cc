@@ -39,6 +39,9 @@ void declare(Fields& f, LaunchFacts& l) {
   };
   add_map("formats", l.formats, "flags of formats of the weights");
   add_map("aliases", l.aliases, "other words of a command, each with the one that is used here");
+  add_map("speculation", l.speculation, "flags of speculation by its methods");
+  f.add("speculation_without_dp", l.speculation_without_dp,
+        "methods of speculation that the engine does not combine with data-parallel attention");
   f.add("checkpoint_formats", l.checkpoint_formats, "formats are those of the checkpoint");
   f.add("prefill", l.prefill, "flags of an engine that prefills alone").verbatim();
   f.add("decode", l.decode, "flags of an engine that decodes alone").verbatim();

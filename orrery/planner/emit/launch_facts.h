@@ -1,6 +1,7 @@
 // Facts of catalog/launch about an engine: the command that starts it, and its flags. Names of a
 // plan stand in braces: {model}, {tp}, {pp}, {dp}, {ep}, {max_model_len},
-// {max_num_seqs}, {max_num_batched_tokens}, and {ranks}: tp dp.
+// {max_num_seqs}, {max_num_batched_tokens}, and {ranks}: tp dp. Flags of speculation also have
+// {draft_model}, {draft_tokens}, and {verified_tokens}: the drafts and one token.
 #pragma once
 
 #include <map>
@@ -15,9 +16,11 @@ namespace orrery {
 struct LaunchFacts {
   std::string command, image, prefill, decode;
   std::string tp, pp, dp, ep, max_model_len, max_num_seqs, max_num_batched_tokens;
-  std::map<std::string, std::string> formats;  // by the format of the weights
-  bool checkpoint_formats = false;             // the checkpoint alone says the format
-  std::map<std::string, std::string> aliases;  // other words for words of the facts
+  std::map<std::string, std::string> formats;       // by the format of the weights
+  std::map<std::string, std::string> speculation;   // a chain of drafts, by the method
+  std::vector<std::string> speculation_without_dp;  // methods without data-parallel attention
+  bool checkpoint_formats = false;                  // the checkpoint alone says the format
+  std::map<std::string, std::string> aliases;       // other words for words of the facts
   std::string requests_counter;  // of Prometheus: requests since the start; empty: not known
   std::vector<std::string> sources;
 };

@@ -8,7 +8,6 @@
 
 #include "orrery/hardware/catalog.h"
 #include "orrery/hardware/cluster.h"
-#include "orrery/model/catalog/catalog.h"
 #include "orrery/planner/bound/planned_load.h"
 #include "orrery/planner/emit/launch.h"
 #include "orrery/planner/emit/platforms.h"
@@ -31,16 +30,6 @@ std::vector<Started> started(const FleetPlan& plan) {
   if (!plan.decode) return {{plan.engine, plan.engines, EngineRole::kBoth}};
   return {{plan.engine, plan.engines, EngineRole::kPrefill},
           {*plan.decode, plan.decode_engines, EngineRole::kDecode}};
-}
-
-// The model as a hub of models knows it: its first alias with a '/', else its id.
-std::string hub_name(const Bundle& bundle, const std::string& model) {
-  for (const ModelEntry& e : model_index(bundle)) {
-    if (e.id != model) continue;
-    for (const std::string& alias : e.aliases)
-      if (alias.find('/') != std::string::npos) return alias;
-  }
-  return model;
 }
 
 std::string launch_script(const Bundle& bundle, const FleetPlan& plan, const std::string& model,

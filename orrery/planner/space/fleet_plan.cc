@@ -14,6 +14,7 @@ std::string layout_name(const EngineOption& e) {
   if (e.max_num_seqs > 0) out += fmt::format(", {} sequences", e.max_num_seqs);
   if (e.max_num_batched_tokens > 0)
     out += fmt::format(", {} tokens a step", e.max_num_batched_tokens);
+  if (e.speculation.on()) out += fmt::format(", speculation {}", e.speculation.method);
   return out;
 }
 
@@ -37,7 +38,8 @@ std::string EngineOption::name() const {
 bool EngineOption::pairs_with(const EngineOption& o) const {
   return gpu.gpu == o.gpu.gpu && engine == o.engine && format == o.format &&
          power_limit == o.power_limit && clock == o.clock && max_num_seqs == o.max_num_seqs &&
-         max_num_batched_tokens == o.max_num_batched_tokens;
+         max_num_batched_tokens == o.max_num_batched_tokens &&
+         speculation.method == o.speculation.method;
 }
 
 Scenario EngineOption::asked(const Scenario& question) const {
@@ -50,6 +52,7 @@ Scenario EngineOption::asked(const Scenario& question) const {
   s.engine.overrides = scheduler_limits(*this);
   s.precision.quantization = format;
   s.parallel.tp = tp, s.parallel.pp = pp, s.parallel.dp = dp, s.parallel.ep = ep;
+  std::get<PlanQuestion>(s.asked).service.speculation = speculation;
   return s;
 }
 
@@ -71,14 +74,14 @@ FleetPlan FleetPlan::at_work() const {
 }
 
 Scenario FleetPlan::service(const Scenario& question) const {
-  ServiceQuestion service = question.as<PlanQuestion>().service;
+  Scenario s = engine.asked(question);
+  ServiceQuestion service = s.as<PlanQuestion>().service;
   service.cluster.replicas = engines;
   service.cluster.router = "least-outstanding";
   if (decode) {
     service.cluster.disaggregation.decode = fmt::format(
         "{}:tp{}:pp{}:dp{}:ep{}", decode_engines, decode->tp, decode->pp, decode->dp, decode->ep);
   }
-  Scenario s = engine.asked(question);
   s.asked = std::move(service);
   return s;
 }

@@ -1,6 +1,7 @@
 // The parts of a plan: engines of one kind, or a pool for prefill and one for decode.
 //
-// An engine option is a GPU, an engine, a format of the weights and a layout. A fleet is a number
+// An engine option is a GPU, an engine, a format of the weights, a layout and the drafter of its
+// speculation, if it has one. A fleet is a number
 // of engines of one option, or of two. Both know their scenario, so that what is planned is asked,
 // written to files and simulated as any other question.
 #pragma once
@@ -22,13 +23,14 @@ struct EngineOption {
   std::optional<Hertz> clock = std::nullopt;        // its highest; none: the boost clock
   // Most sequences that run at once, and most tokens of a step; 0: the engine's own.
   std::int64_t max_num_seqs = 0, max_num_batched_tokens = 0;
+  SpeculationChoice speculation = {};  // the question's, or none
 
   std::int64_t gpus() const { return std::int64_t{tp} * pp * dp; }
   // "4 h100-sxm, vllm, fp8, tp 4"; no other option of a space has the same name.
   std::string name() const;
   // Whether both may be pools of one fleet: they differ at most in their layout.
   bool pairs_with(const EngineOption& other) const;
-  // The question's model and load with this engine.
+  // The question's model and load with this engine. REQUIRES a PlanQuestion.
   Scenario asked(const Scenario& question) const;
 };
 

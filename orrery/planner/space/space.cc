@@ -31,6 +31,29 @@ std::vector<std::int64_t> or_its_own(const std::vector<std::int64_t>& wanted) {
   return wanted.empty() ? std::vector<std::int64_t>{0} : wanted;
 }
 
+// The engines of the lists of the plan on a type of GPU, before their layouts.
+std::vector<EngineOption> engines_on(const GpuStock& stock, const PlanQuestion& question) {
+  const PlanChoice& plan = question.choice;
+  std::vector<SpeculationChoice> drafters = {{}};
+  if (question.service.speculation.on()) drafters.push_back(question.service.speculation);
+  std::vector<EngineOption> out;
+  for (const std::string& engine : plan.engines) {
+    for (const std::string& format : plan.formats) {
+      for (const std::int64_t seqs : or_its_own(plan.max_num_seqs)) {
+        for (const std::int64_t tokens : or_its_own(plan.max_num_batched_tokens)) {
+          EngineOption option{stock, engine, format == "checkpoint" ? "" : format};
+          option.max_num_seqs = seqs, option.max_num_batched_tokens = tokens;
+          for (const SpeculationChoice& drafter : drafters) {
+            option.speculation = drafter;
+            out.push_back(option);
+          }
+        }
+      }
+    }
+  }
+  return out;
+}
+
 // The layouts of an engine, of at most `most` GPUs in nodes of `node`.
 void add_layouts(const PlanChoice& plan, std::int64_t node, std::int64_t most, bool experts,
                  const EngineOption& engine, std::vector<EngineOption>& out) {
@@ -72,17 +95,8 @@ std::vector<EngineOption> engine_options(const Scenario& question, const Catalog
     if (stock.gpus > 0) most = std::min(most, stock.gpus);
     if (plan.gpus > 0) most = std::min(most, plan.gpus);
     std::vector<EngineOption> layouts;
-    for (const std::string& engine : plan.engines) {
-      for (const std::string& format : plan.formats) {
-        EngineOption option{stock, engine, format == "checkpoint" ? "" : format};
-        for (const std::int64_t seqs : or_its_own(plan.max_num_seqs)) {
-          for (const std::int64_t tokens : or_its_own(plan.max_num_batched_tokens)) {
-            option.max_num_seqs = seqs, option.max_num_batched_tokens = tokens;
-            add_layouts(plan, node, most, experts, option, layouts);
-          }
-        }
-      }
-    }
+    for (const EngineOption& option : engines_on(stock, question.as<PlanQuestion>()))
+      add_layouts(plan, node, most, experts, option, layouts);
     for (const PowerKnobs& boards : board_settings(plan, gpu)) {
       for (EngineOption& option : layouts) {
         option.power_limit = boards.limit, option.clock = boards.clock;

@@ -265,8 +265,8 @@ const std::vector<std::string>& keys_of(const Scenario::Asked& asked) {
       kEdge = {"name", "question", "edge"}, kReplay = {"name", "question", "hardware", "replay"},
       kTraining = {"name",     "question", "objective", "model", "model_overrides",
                    "hardware", "training", "chance",    "cost",  "energy"},
-      kPlan = {"name", "question", "model", "model_overrides", "parallel", "workload", "cost",
-               "load", "slo",      "plan"},
+      kPlan = {"name", "question", "model", "model_overrides", "parallel", "workload",
+               "cost", "load",     "slo",   "speculation",     "plan"},
       kRunPlan = {"name", "question", "model",  "model_overrides",
                   "cost", "training", "chance", "plan"};
   if (std::holds_alternative<CollectiveQuestion>(asked)) return kCollective;
@@ -373,6 +373,7 @@ nlohmann::ordered_json to_json(const Scenario& scenario) {
   nlohmann::ordered_json out;
   for (const std::string& key : only) {
     if (key == "chance" && training != nullptr && !training->chance) continue;
+    if (key == "speculation" && plan != nullptr && !plan->service.speculation.on()) continue;
     if (!all.contains(key)) continue;
     out[key] = std::move(all[key]);
   }

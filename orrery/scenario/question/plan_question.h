@@ -11,6 +11,8 @@
 // cluster, and of parallel only how tokens travel to their experts (expert_plan.h), which all
 // engines share.
 //
+// With a group `speculation` every engine is tried with that drafter and without it.
+//
 // Further models may share the GPUs, each with a load and limits of its own (`plan.others`), and
 // the engines of a model may be of several kinds (`plan.mixed`):
 //
