@@ -28,7 +28,7 @@ std::vector<std::string> llm_tables();
 // Whether a table is judged only where it is asked for by its name.
 bool is_slow_llm_table(std::string_view table);
 
-// What may be chosen in a phase.
+// A function that names the choices of a phase.
 using LlmChoicesOf = std::function<std::vector<LlmChoice>(LlmPhase)>;
 
 // Adds the rows of a table of llm_tables(). `choices_of` is for "llm, settings by fold".

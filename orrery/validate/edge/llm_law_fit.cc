@@ -98,7 +98,7 @@ class Fitting {
     return effects;
   }
 
-  // What the rows of each block are off by without their pull, REQUIRES: most_likely(). With Q the
+  // The error of each row without the pull of its block. REQUIRES: most_likely(). With Q the
   // inverse of S D S' + 1 / W, it is the solution of Q_bb x = (Q off)_b for a block b.
   std::vector<double> off_without(const std::function<unsigned(const LlmRow&)>& block) const {
     const auto n = Eigen::Index(rows_.size());

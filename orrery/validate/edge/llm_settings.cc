@@ -84,6 +84,7 @@ std::vector<LlmTried> try_llm_settings(const std::vector<LlmRow>& rows, LlmPhase
                                        const std::function<unsigned(const LlmRow&)>& block,
                                        const std::vector<LlmChoice>& choices) {
   constexpr double kLeastGain = 3e-4;
+  constexpr int kRounds = 2;
   std::vector<LlmTried> tried;
   LlmEffects effects;  // of the best settings, where the next fits begin
   const auto attempt = [&](const LlmFitSettings& settings) {
@@ -95,17 +96,22 @@ std::vector<LlmTried> try_llm_settings(const std::vector<LlmRow>& rows, LlmPhase
   for (const LlmChoice& c : choices) set(best, c.name, c.values.front());
   effects = attempt(best);
   double error = tried.front().error;
-  for (const LlmChoice& c : choices) {
-    const LlmFitSettings before = best;
-    LlmEffects of_best = effects;
-    for (std::size_t i = 1; i < c.values.size(); ++i) {
-      LlmFitSettings other = before;
-      set(other, c.name, c.values[i]);
-      LlmEffects own = attempt(other);
-      if (tried.back().error > error - kLeastGain) continue;
-      best = std::move(other), error = tried.back().error, of_best = std::move(own);
+  for (int round = 0; round < kRounds; ++round) {
+    const LlmFitSettings at_start = best;
+    for (const LlmChoice& c : choices) {
+      const LlmFitSettings before = best;
+      LlmEffects of_best = effects;
+      for (const double value : c.values) {
+        LlmFitSettings other = before;
+        set(other, c.name, value);
+        if (other == before) continue;
+        LlmEffects own = attempt(other);
+        if (tried.back().error > error - kLeastGain) continue;
+        best = std::move(other), error = tried.back().error, of_best = std::move(own);
+      }
+      effects = std::move(of_best);
     }
-    effects = std::move(of_best);
+    if (best == at_start) break;
   }
   std::stable_sort(tried.begin(), tried.end(),
                    [](const LlmTried& a, const LlmTried& b) { return a.error < b.error; });

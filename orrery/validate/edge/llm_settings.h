@@ -5,7 +5,7 @@
 // folds inside them; each row of the table was in some of these folds, so that figures of the
 // defaults flatter. Here the choice is made by some rows alone. It begins at the first value of
 // each choice, which are the settings before the defaults were sought, and takes one choice after
-// the other.
+// the other, twice.
 #pragma once
 
 #include <functional>
@@ -35,9 +35,9 @@ struct LlmTried {
 };
 double llm_left_out_error(const std::vector<double>& off);
 
-// All settings that were tried, the best first. Another value of a choice is taken where it lowers
-// the error by 0.0003 or more. Rows that `seen` does not admit have no part in it. `block` is that
-// of fit_llm_blocks().
+// All settings that were tried, the best first, a few of them twice. Another value of a choice is
+// taken where it lowers the error by 0.0003 or more. Rows that `seen` does not admit have no part
+// in it. `block` is that of fit_llm_blocks().
 std::vector<LlmTried> try_llm_settings(const std::vector<LlmRow>& rows, LlmPhase phase,
                                        const std::function<bool(const LlmRow&)>& seen,
                                        const std::function<unsigned(const LlmRow&)>& block,
