@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -172,20 +173,33 @@ std::string name_of(std::string_view keys, const LlmSetting& s) {
 
 }  // namespace
 
-std::vector<LlmEffect> llm_effects(LlmPhase phase, LlmTerm term, const LlmSetting& setting) {
+std::vector<LlmEffect> llm_effects(LlmPhase phase, LlmTerm term, const LlmSetting& setting,
+                                   const LlmStrengths& strengths) {
   constexpr double kConstant = 1;
   const TermRules of = rules_of(phase, term);
-  if (of.rules.empty()) return {};
-  std::vector<LlmEffect> effects = {
-      {fmt::format("{} constant", to_text(term)), 1, of.mean, kConstant}};
-  for (const Rule& rule : of.rules) {
-    const std::string name = name_of(rule.keys, setting);
-    if (name.empty()) continue;
+  const std::string_view of_term = to_text(term);
+  const auto whole = strengths.find(of_term);
+  const double factor = whole == strengths.end() ? of.factor : whole->second;
+  if (of.rules.empty() || factor == 0) return {};
+  std::vector<LlmEffect> effects = {{fmt::format("{} constant", of_term), 1, of.mean, kConstant}};
+  const auto add = [&](std::string_view keys, double deviation) {
+    const std::string name = name_of(keys, setting);
+    if (name.empty() || deviation == 0) return;
     double times = 1;
-    for (const std::string_view key : split(rule.keys))
-      times *= number_of(key, setting).value_or(1);
-    effects.push_back(
-        {fmt::format("{} {}", to_text(term), name), times, 0, rule.deviation * of.factor});
+    for (const std::string_view key : split(keys)) times *= number_of(key, setting).value_or(1);
+    effects.push_back({fmt::format("{} {}", of_term, name), times, 0, deviation});
+  };
+  const std::string begin = fmt::format("{} ", of_term);
+  for (const Rule& rule : of.rules) {
+    const auto own =
+        strengths.empty() ? strengths.end() : strengths.find(begin + std::string(rule.keys));
+    add(rule.keys, own == strengths.end() ? rule.deviation * factor : own->second);
+  }
+  for (auto s = strengths.lower_bound(begin); s != strengths.end() && s->first.starts_with(begin);
+       ++s) {
+    const std::string_view keys = std::string_view(s->first).substr(begin.size());
+    const auto has = [&](const Rule& rule) { return rule.keys == keys; };
+    if (std::none_of(of.rules.begin(), of.rules.end(), has)) add(keys, s->second);
   }
   return effects;
 }
@@ -193,7 +207,7 @@ std::vector<LlmEffect> llm_effects(LlmPhase phase, LlmTerm term, const LlmSettin
 LlmCosts LlmLaw::costs(const LlmSetting& setting) const {
   LlmCosts costs{};
   for (std::size_t t = 0; t < kLlmTerms; ++t) {
-    const auto of = llm_effects(phase, static_cast<LlmTerm>(t), setting);
+    const auto of = llm_effects(phase, static_cast<LlmTerm>(t), setting, strengths);
     if (of.empty()) continue;
     double c = 0;
     for (const LlmEffect& e : of) {

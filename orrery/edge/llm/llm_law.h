@@ -52,8 +52,16 @@ struct LlmEffect {
   double times = 1;                  // what its value is multiplied with
   double mean = 0, deviation = 0.2;  // before anything was measured
 };
+
+// How strongly effects are drawn to 0, where it is not as the table of llm_law.cc has it, by name:
+// "product chip" is the deviation of an effect, "product" a factor on the deviations of all effects
+// on the term that are not named themselves. A deviation of 0 leaves the effect out, a factor of 0
+// the whole term. An effect that the table lacks, such as "weights chip+backend+kernels", is added.
+using LlmStrengths = std::map<std::string, double, std::less<>>;
+
 // The effects on a term; empty: the phase has no such term.
-std::vector<LlmEffect> llm_effects(LlmPhase phase, LlmTerm term, const LlmSetting& setting);
+std::vector<LlmEffect> llm_effects(LlmPhase phase, LlmTerm term, const LlmSetting& setting,
+                                   const LlmStrengths& strengths = {});
 
 // Whether the cost is 1 + exp(c).
 constexpr bool is_bounded(LlmTerm term) {
@@ -72,6 +80,7 @@ struct LlmLaw {
   // Standard deviation of the logarithm of a rate: of a chip that was measured with the backend,
   // with another model or format; of one that was not.
   double known = 0.1, unknown = 0.2;
+  LlmStrengths strengths = {};  // by which it was fitted; they are not written to the catalog
 
   // The costs exp(c) of all terms; 0 for terms that the phase lacks.
   LlmCosts costs(const LlmSetting& setting) const;

@@ -138,7 +138,7 @@ ValidationReport validate_edge(const std::filesystem::path& dir, const std::stri
     const std::vector<LlmRow> rows = read_llm_rows(dir, chips, bundle, report);
     report.note = note_of_llm_noise(rows);
     for (const std::string& t : llms) {
-      if (table.empty() || table == t) judge_llm(rows, t, report);
+      if (table == t || (table.empty() && !is_slow_llm_table(t))) judge_llm(rows, t, report);
     }
   }
   if (llm) return report;

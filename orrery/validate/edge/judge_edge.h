@@ -6,7 +6,8 @@
 //                                      architecture (an eighth of them at a time) on any device
 //   table nas                          architectures of search spaces (judge_nas.h)
 //   table mlperf                       single-stream times of MLPerf (judge_mlperf.h)
-//   table llm, ...                     LLMs on consumer devices (judge_llm.h)
+//   table llm, ...                     LLMs on consumer devices (judge_llm.h); the table "llm,
+//                                      settings by fold" only where it is asked for by its name
 //
 // The metrics of the first two are "facts alone", "5 measured" and "10 measured": how many networks
 // of the run were measured, chosen by the hash of their names. The figures are of the run's other

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <future>
 
 #include "orrery/base/random.h"
 #include "orrery/validate/edge/llm_law_fit.h"
@@ -12,15 +14,16 @@ namespace orrery {
 namespace {
 
 constexpr const char* kPair = "llm";
+constexpr const char* kByFold = "llm, settings by fold";
 constexpr const char* kDevice = "llm, device left out";
 constexpr const char* kModel = "llm, model left out";
 constexpr const char* kRoofline = "llm, roofline";
 constexpr unsigned kFolds = 10;
 
 unsigned fold_of(const LlmRow& row, std::string_view table) {
-  const std::string& key = table == kPair     ? row.group
-                           : table == kDevice ? row.setting.chip->id
-                                              : row.model;
+  const std::string& key = table == kDevice  ? row.setting.chip->id
+                           : table == kModel ? row.model
+                                             : row.group;
   return static_cast<unsigned>(hash_text(key) % kFolds);
 }
 
@@ -36,13 +39,19 @@ struct Judged {
   double logarithm() const { return std::log(predicted / row->measured); }
 };
 
+// The settings of a fit that sees the rows which `seen` admits.
+using SettingsOf = std::function<LlmFitSettings(const std::function<bool(const LlmRow&)>& seen)>;
+
+LlmFitSettings default_settings(const std::function<bool(const LlmRow&)>&) { return {}; }
+
 // Every row that fits into memory, by the law of the other folds.
 std::vector<Judged> judged_rows(const std::vector<LlmRow>& rows, std::string_view table,
-                                LlmPhase phase) {
+                                LlmPhase phase, const SettingsOf& settings_of = default_settings) {
   std::vector<Judged> out;
   for (unsigned fold = 0; fold < kFolds; ++fold) {
     const auto left_out = [&](const LlmRow& r) { return fold_of(r, table) == fold; };
-    const LlmLaw law = fit_llm_law(rows, phase, [&](const LlmRow& r) { return !left_out(r); });
+    const auto seen = [&](const LlmRow& r) { return !left_out(r); };
+    const LlmLaw law = fit_llm_law(rows, phase, seen, settings_of(seen));
     for (const LlmRow& r : rows) {
       if (phase_of(r) == phase && left_out(r) && r.fit.fits())
         out.push_back({&r, llm_rate(law, r), fold, law.knows(r.setting)});
@@ -90,9 +99,12 @@ void add_row(const LlmRow& row, const char* table, const Estimate<TokensPerSecon
 
 }  // namespace
 
-std::vector<std::string> llm_tables() { return {kPair, kDevice, kModel, kRoofline}; }
+std::vector<std::string> llm_tables() { return {kPair, kDevice, kModel, kRoofline, kByFold}; }
 
-void judge_llm(const std::vector<LlmRow>& rows, std::string_view table, ValidationReport& report) {
+bool is_slow_llm_table(std::string_view table) { return table == kByFold; }
+
+void judge_llm(const std::vector<LlmRow>& rows, std::string_view table, ValidationReport& report,
+               const LlmChoicesOf& choices_of) {
   for (const LlmRow& r : rows) {
     if (!r.fit.fits() && table == kPair && !r.prefill)
       report.refused.push_back(
@@ -108,9 +120,18 @@ void judge_llm(const std::vector<LlmRow>& rows, std::string_view table, Validati
     }
     return;
   }
-  const char* name = table == kPair ? kPair : table == kDevice ? kDevice : kModel;
+  const auto tables = {kPair, kDevice, kModel, kByFold};
+  const char* name = *std::find(tables.begin(), tables.end(), table);
+  const auto judge = [&](LlmPhase phase) {
+    if (table != kByFold) return judged_rows(rows, table, phase);
+    return judged_rows(rows, table, phase, [&](const std::function<bool(const LlmRow&)>& seen) {
+      const auto block = [&](const LlmRow& r) { return fold_of(r, table); };
+      return try_llm_settings(rows, phase, seen, block, choices_of(phase)).front().settings;
+    });
+  };
+  auto answers = std::async(std::launch::async, judge, LlmPhase::kDecode);
   for (const LlmPhase phase : {LlmPhase::kPrefill, LlmPhase::kDecode}) {
-    const std::vector<Judged> all = judged_rows(rows, table, phase);
+    const std::vector<Judged> all = phase == LlmPhase::kPrefill ? judge(phase) : answers.get();
     std::array<std::array<double, 2>, kFolds> deviations{};
     for (unsigned f = 0; f < kFolds; ++f) {
       for (const bool known : {false, true}) deviations[f][known] = deviation(all, f, known);
