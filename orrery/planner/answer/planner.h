@@ -17,6 +17,7 @@
 // says why), and a plan whose median misses a limit is never recommended.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -43,8 +44,9 @@ struct Plans {
   std::vector<Change> changes;  // what would change the best plan; empty without plan.explain
 };
 
-// A point for each plan, the best first: that of the simulated service, and `chance` and `headroom`
-// (verify/proof.h). The notes of the first say what was considered, and why the rest was left out.
+// A point for each plan, the best first, of a front (front.h) the loosest limit first: that of the
+// simulated service, and `chance` and `headroom` (verify/proof.h). The notes of the first say what
+// was considered, and why the rest was left out.
 //
 // InputError: no limit in `slo`, a load without a rate, or a price that is not known. Infeasible:
 // no engine can serve, or no fleet keeps the limits; the message counts the reasons and names the

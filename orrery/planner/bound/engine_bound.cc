@@ -77,7 +77,7 @@ std::string misfit_of_drafter(Runner& runner, const Scenario& question, const En
     const bool fits = runner.run(s, options).points.front().feasibility.fits;
     return fits ? "" : "it does not fit in memory with its drafter";
   } catch (const Infeasible&) {
-    return "it does not fit in memory with its drafter, or the drafter's layers not its layout";
+    return "its memory or its layout does not hold its drafter";
   } catch (const NoData& e) {
     return e.what();
   }

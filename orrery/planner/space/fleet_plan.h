@@ -1,9 +1,9 @@
 // The parts of a plan: engines of one kind, or a pool for prefill and one for decode.
 //
 // An engine option is a GPU, an engine, a format of the weights, a layout and the drafter of its
-// speculation, if it has one. A fleet is a number
-// of engines of one option, or of two. Both know their scenario, so that what is planned is asked,
-// written to files and simulated as any other question.
+// speculation, if it has one. A fleet is a number of engines of one option, or of two. Both know
+// their scenario, so that what is planned is asked, written to files and simulated as any other
+// question.
 #pragma once
 
 #include <cstdint>

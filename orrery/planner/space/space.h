@@ -1,7 +1,6 @@
 // The engines among which a plan is chosen: every combination of the question's GPUs, engines,
-// formats, layouts, limits of a step, power limits and clocks, with the
-// question's speculation and without it, that has at most as many GPUs as an
-// engine may have.
+// formats, layouts, limits of a step, power limits and clocks, with the question's speculation and
+// without it, that has at most as many GPUs as an engine may have.
 //
 // Tensor-parallel ranks are powers of two up to the GPUs of a node, pipeline stages powers of two.
 // A model with experts is also laid out with its experts divided over all ranks, and with attention

@@ -21,11 +21,10 @@ Proof settled(const Scenario& question, const Raced& raced, Trials& trials) {
   out.raced = raced;
   const std::int64_t most = by_rate ? kMostLowered : kMostAdded;
   FleetPlan fleet = raced.fleet.at_work();
-  for (;;) {
+  for (std::int64_t changes = 1;; ++changes) {
     out.kept = Trials::kept(
         trials.again(fleet, out.raced.rate, first_seed(asked), trials.deviations(), false));
-    if (out.kept || out.added >= most) return out;
-    ++out.added;
+    if (out.kept || changes > most) return out;
     if (by_rate) {
       out.raced.rate *= kLess;
       out.raced.value = out.raced.rate;
@@ -33,7 +32,7 @@ Proof settled(const Scenario& question, const Raced& raced, Trials& trials) {
       continue;
     }
     const double before = static_cast<double>(out.raced.fleet.gpus());
-    const bool decode = fleet.decode.has_value() && out.added % 2 == 0;
+    const bool decode = fleet.decode.has_value() && changes % 2 == 0;
     for (FleetPlan* f : {&fleet, &out.raced.fleet}) ++(decode ? f->decode_engines : f->engines);
     if (asked.choice.objective != PlanObjective::kEnergy)
       out.raced.value *= static_cast<double>(out.raced.fleet.gpus()) / before;

@@ -27,8 +27,6 @@ struct Proof {
   bool kept = false;    // false: the limits were missed with as many more engines as are tried
   double chance = 0;    // 0 to 1; that of the race where the proof is brief
   double headroom = 0;  // percent; of a load with a rate
-  // Engines that the race had not found necessary, or how often the rate was lowered.
-  std::int64_t added = 0;
 };
 
 // The figure by which a plan is ranked, with the chance that was proved or, for throughput, the

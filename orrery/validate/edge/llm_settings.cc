@@ -89,7 +89,7 @@ std::vector<LlmTried> try_llm_settings(const std::vector<LlmRow>& rows, LlmPhase
   LlmEffects effects;  // of the best settings, where the next fits begin
   const auto attempt = [&](const LlmFitSettings& settings) {
     LlmLeftOut fit = fit_llm_blocks(rows, phase, seen, settings, block, effects);
-    tried.push_back({settings, llm_left_out_error(fit.off), std::move(fit.off)});
+    tried.push_back({settings, llm_left_out_error(fit.off)});
     return std::move(fit.law.effects);
   };
   LlmFitSettings best;

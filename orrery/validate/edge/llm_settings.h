@@ -31,7 +31,6 @@ const std::vector<LlmChoice>& llm_choices(LlmPhase phase);
 struct LlmTried {
   LlmFitSettings settings;
   double error = 0;
-  std::vector<double> off;  // of each row, LlmLeftOut
 };
 double llm_left_out_error(const std::vector<double>& off);
 

@@ -61,12 +61,12 @@ TEST(Front, HasTheBestPlanOfEachLimit) {
   }
 }
 
-// Nothing keeps a limit a tenth below the last one, or below what the last plan does.
+// Nothing keeps half of the last limit, or half of what the last plan does.
 TEST(Front, EndsWhereNothingKeepsTheLimit) {
   const Plans front = planned(asked("objective: cost, front: tpot"));
   Scenario below = alone(front.questions.back());
   Seconds& limit = std::get<PlanQuestion>(below.asked).service.slo.tpot;
-  // The last plan may keep a few smaller limits with a smaller chance.
+  // The last plan may keep a few limits that are smaller by less, with a smaller chance.
   limit = 0.5 * std::min(limit, milliseconds(figure(front, front.fleets.size() - 1, "tpot_p99")));
   EXPECT_THROW(planned(below), Infeasible);
 }

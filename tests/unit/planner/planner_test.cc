@@ -14,6 +14,7 @@
 #include "orrery/planner/space/space.h"
 #include "orrery/scenario/document/scenario_keys.h"
 #include "orrery/scenario/document/scenario_sweep.h"
+#include "tests/unit/planner/simulated_rate.h"
 
 namespace orrery {
 namespace planner_test {
@@ -102,13 +103,7 @@ TEST(EngineBound, IsAboveTheSimulatedRate) {
          engine_options(question, runner.catalog(), runner.architecture("llama-3-8b"))) {
       const EngineBound bound = engine_bound(runner, question, o, load);
       ASSERT_EQ(bound.misfit, "");
-      Scenario sought = FleetPlan{o, 1, std::nullopt, 0}.service(question);
-      auto& service = std::get<ServiceQuestion>(sought.asked);
-      service.find_max_rate = true;
-      service.requests = 2000;
-      RunOptions options;
-      options.intervals = false;
-      const double rate = runner.run(sought, options).points.at(0).find("max_rate")->value;
+      const double rate = simulated_rate(runner, question, o, 2000);
       EXPECT_LE(rate, bound.most()) << o.name() << " " << slo;
       EXPECT_GT(rate, 0.2 * bound.most()) << o.name() << " " << slo;  // and says something
     }

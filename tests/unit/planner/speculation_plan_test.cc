@@ -15,6 +15,7 @@
 #include "orrery/planner/space/space.h"
 #include "orrery/scenario/document/scenario_keys.h"
 #include "orrery/scenario/document/scenario_sweep.h"
+#include "tests/unit/planner/simulated_rate.h"
 
 namespace orrery {
 namespace speculation_plan_test {
@@ -90,13 +91,7 @@ TEST(SpeculationBound, IsAboveTheSimulatedRate) {
       if (!o.speculation.on()) continue;
       const EngineBound bound = engine_bound(runner, asked, o, load);
       ASSERT_EQ(bound.misfit, "");
-      Scenario sought = FleetPlan{o, 1, std::nullopt, 0}.service(asked);
-      auto& service = std::get<ServiceQuestion>(sought.asked);
-      service.find_max_rate = true;
-      service.requests = 500;
-      RunOptions options;
-      options.intervals = false;
-      const double rate = runner.run(sought, options).points.at(0).find("max_rate")->value;
+      const double rate = simulated_rate(runner, asked, o, 500);
       EXPECT_LE(rate, bound.most()) << o.name() << " " << slo << drafter;
       EXPECT_GT(rate, 0.02 * bound.most()) << o.name() << " " << slo << drafter;
     }
