@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "orrery/base/error.h"
 #include "orrery/base/fields.h"
@@ -10,6 +11,7 @@
 namespace orrery {
 namespace {
 
+constexpr double kMostShare = 0.5;
 constexpr std::string_view kFittedPath = "training/memory-fitted.yaml";
 // The stack whose memory stands for that of stacks without a file.
 constexpr std::string_view kEagerStack = "hf";
@@ -25,18 +27,29 @@ TrainingMemoryConstants::Fitted read_fitted(const Bundle& bundle) {
   f.add("factor", c.factor, "measured activations over the tensors counted").range(0.1, 10);
   f.add("fragmentation", c.fragmentation, "unused reserved memory over activations").range(0, 10);
   f.add("context", c.context, "driver context and libraries");
-  f.add("error", c.error, "standard deviation of ln(predicted / measured)").range(1e-3, 3);
+  f.add("relative_error", c.error.relative, "standard deviation as a share of the memory")
+      .range(1e-3, 3);
+  f.add("absolute_error", c.error.absolute, "standard deviation of what does not grow with it");
   f.read(parse_yaml(file->content, file->name));
   return c;
 }
 
 }  // namespace
 
+Bytes MemoryError::deviation(Bytes size) const {
+  return Bytes(std::hypot(relative * size.value(), absolute.value()));
+}
+
+double MemoryError::share(Bytes size) const {
+  return size > Bytes(0) ? std::min(deviation(size) / size, kMostShare) : kMostShare;
+}
+
 std::string to_yaml(const TrainingMemoryConstants::Fitted& fitted, std::string_view recipe) {
   return fmt::format(
       "recipe: \"{}\"\nfactor: {:.4g}\nfragmentation: {:.4g}\ncontext: {:.4g} GB\n"
-      "error: {:.3g}\n",
-      recipe, fitted.factor, fitted.fragmentation, fitted.context.value() / 1e9, fitted.error);
+      "relative_error: {:.3g}\nabsolute_error: {:.3g} GB\n",
+      recipe, fitted.factor, fitted.fragmentation, fitted.context.value() / 1e9,
+      fitted.error.relative, fitted.error.absolute.value() / 1e9);
 }
 
 std::vector<TrainingMemoryConstants> load_training_memory(const Bundle& bundle) {

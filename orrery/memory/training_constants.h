@@ -14,6 +14,18 @@
 
 namespace orrery {
 
+// How far predicted memory is from real memory. Buffers of the driver and of libraries are wrong by
+// gigabytes on any job, tensors by a share of their size.
+struct MemoryError {
+  double relative = 0.08;         // standard deviation as a share of the size
+  Bytes absolute = gigabytes(2);  // standard deviation of what does not grow with the size
+
+  // The standard deviation of a predicted size, and as a share of it. The share is at most 0.5, for
+  // no measured row lies below 5 GB.
+  Bytes deviation(Bytes size) const;
+  double share(Bytes size) const;
+};
+
 struct TrainingMemoryConstants : StackMemory {
   std::string name;  // of the stack
 
@@ -25,8 +37,7 @@ struct TrainingMemoryConstants : StackMemory {
     // buckets.
     double fragmentation = 0.1;
     Bytes context = gigabytes(0.8);  // driver context and libraries
-    // Standard deviation of ln(predicted / measured), for the probability that a job fits.
-    double error = 0.12;
+    MemoryError error;
   } fitted;
 };
 

@@ -19,6 +19,7 @@ namespace {
 // between 4 and 32; an A100 has 24.
 constexpr Bytes kCommunicator = gigabytes(0.688);
 constexpr BytesPerSecond kCommunicatorLinks(300e9);
+constexpr double kRoutedDeviation = 0.2;  // of the activations of a model with routed experts
 constexpr double kLeastChannels = 4.0 / 24, kMostChannels = 32.0 / 24;
 
 Bytes communicators(const TrainingPlan& p, const TrainingMemoryConstants& stack, const Gpu& gpu) {
@@ -117,6 +118,9 @@ TrainingMemory stage_memory(const Architecture& model, const TrainingJob& job,
         Bytes(0), state.buckets},
        {"optimizer step", state.gradients - state.passing + state.step_copies, Bytes(0), Bytes(0),
         Bytes(0)}}};
+  const bool routed =
+      std::any_of(model.layers.specs().begin(), model.layers.specs().end(),
+                  [](const LayerSpec& layer) { return std::holds_alternative<MoeMlp>(layer.mlp); });
   Bytes most(-1);
   for (const Moment& now : moments) {
     const Bytes passing = now.activations + now.logits + now.buckets;
@@ -129,6 +133,7 @@ TrainingMemory stage_memory(const Architecture& model, const TrainingJob& job,
     m.logits = now.logits;
     m.buckets = now.buckets;
     m.fragmentation = passing * stack.fitted.fragmentation;
+    m.routed = routed ? now.activations : Bytes(0);
   }
   if (job.paged_optimizer && !job.offload_optimizer) {
     m.paged = std::clamp(m.total() - m.capacity, Bytes(0), m.optimizer);
@@ -213,8 +218,16 @@ TrainingMemory training_memory(const Architecture& model, const TrainingJob& job
   return most;
 }
 
-double fit_probability(const TrainingMemory& memory, double error) {
-  const double over = std::log((memory.total() - memory.pageable) / memory.capacity) / error;
+double memory_error(const TrainingMemory& memory, const MemoryError& error) {
+  return std::hypot(error.share(memory.total()),
+                    kRoutedDeviation * (memory.routed / memory.total()));
+}
+
+double fit_probability(const TrainingMemory& memory, const MemoryError& error) {
+  const Bytes needed = memory.total() - memory.pageable;
+  const double deviation =
+      std::hypot(error.deviation(needed).value(), kRoutedDeviation * memory.routed.value());
+  const double over = (needed - memory.capacity).value() / deviation;
   return std::clamp(0.5 * std::erfc(over / std::sqrt(2.0)), 1e-6, 1 - 1e-6);
 }
 

@@ -71,6 +71,7 @@ struct TrainingMemory {
   Bytes pageable, paged;
   Bytes host;               // memory of the host: offloaded and paged states, saved activations
   Bytes capacity;           // usable memory of the device
+  Bytes routed;             // activations that change with the router's choices
   std::string_view moment;  // of the peak
 
   // The parts, in the order of the members.
@@ -108,9 +109,14 @@ TrainingMemory training_memory(const Architecture& model, const TrainingJob& job
 TrainingMemory training_memory(const Architecture& model, const TrainingJob& job,
                                const TrainingMemoryConstants& stack, const Gpu& gpu);
 
-// Probability that the job fits, with all pageable states on the host, if ln(predicted / real) is
-// normal with standard deviation `error`. In (0, 1).
-double fit_probability(const TrainingMemory& memory, double error);
+// The standard deviation of the total as a share of it. No measured row has routed experts. How many
+// tokens the experts of a rank get is assumed to vary by a fifth, and with it the activations of
+// such a model.
+double memory_error(const TrainingMemory& memory, const MemoryError& error);
+
+// Probability that the job fits, with all pageable states on the host, if the real memory is normal
+// about the prediction with the deviations of memory_error. In (0, 1), and falls with the memory.
+double fit_probability(const TrainingMemory& memory, const MemoryError& error);
 
 // The largest micro-batch that fits, at most 2^20; 0 if a single sequence does not fit. The number
 // of micro-batches stays the same, so that the global batch grows.

@@ -14,9 +14,9 @@ void TrainingAnswerer::check_host(const TrainingMemory& m, const TrainingJob& jo
   const double ranks =
       static_cast<double>(std::min<std::int64_t>(node.gpu_count, job.plan.devices()));
   const Bytes needed = ranks * m.host;
-  p.metrics.push_back(metric("host_memory", "GB per node",
-                             Estimate<Bytes>{needed, memory_.fitted.error, 0, Origin::kFitted},
-                             1e9));
+  p.metrics.push_back(
+      metric("host_memory", "GB per node",
+             Estimate<Bytes>{needed, memory_.fitted.error.share(needed), 0, Origin::kFitted}, 1e9));
   if (!node.host_memory) {
     p.notes.push_back(fmt::format("the host memory of {} is not known: {} of it are needed",
                                   node.id, to_text(needed)));
@@ -44,8 +44,10 @@ TrainingMemory TrainingAnswerer::add_memory(TrainingJob& job, Point& p) const {
                      : training_memory(model, job, memory_, setting_.gpu);
   for (const MemoryItem& item : m.items()) p.memory.push_back({std::string(item.name), item.size});
   p.memory_capacity = m.capacity;
+  // The measured rows do not tell the parts apart, so that each has the error of the total.
+  const double error = memory_error(m, memory_.fitted.error);
   const auto add = [&](const char* name, Bytes size) {
-    const Estimate<Bytes> estimate{size, memory_.fitted.error, 0, Origin::kFitted};
+    const Estimate<Bytes> estimate{size, error, 0, Origin::kFitted};
     p.metrics.push_back(metric(name, "GB per GPU", estimate, 1e9));
   };
   add("memory", m.total());

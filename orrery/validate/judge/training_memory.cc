@@ -18,6 +18,7 @@ namespace {
 
 constexpr double kPull = 0.02;  // of one e-fold from a prior, in mean absolute log error
 constexpr int kMostEvaluations = 120;
+constexpr double kMostLog = 0.5;  // an error of a row counts at most so much
 constexpr double kInterval50 = 0.674, kInterval90 = 1.645;  // of a normal distribution
 
 bool has(std::string_view text, std::string_view part) {
@@ -97,6 +98,69 @@ struct Fit {
   }
 };
 
+// The constants that sources other than the excluded ones give, and each fit only once.
+class FitsWithout {
+ public:
+  explicit FitsWithout(const std::vector<TrainingMemoryRow>& rows) : rows_(rows) {
+    for (const TrainingMemoryRow& r : rows)
+      if (r.judges()) sources_.insert(r.row.source);
+  }
+
+  const TrainingMemoryConstants::Fitted& operator()(const std::set<std::string>& excluded) {
+    std::set<std::string> known;
+    for (const std::string& source : excluded)
+      if (sources_.count(source)) known.insert(source);
+    const auto [at, added] = fits_.try_emplace(known);
+    if (added) {
+      std::vector<TrainingMemoryRow> others;
+      std::copy_if(rows_.begin(), rows_.end(), std::back_inserter(others),
+                   [&](const TrainingMemoryRow& r) { return !known.count(r.row.source); });
+      at->second = fit_training_memory(others);
+    }
+    return at->second;
+  }
+
+ private:
+  const std::vector<TrainingMemoryRow>& rows_;
+  std::set<std::string> sources_;
+  std::map<std::set<std::string>, TrainingMemoryConstants::Fitted> fits_;
+};
+
+// The error under which the rows of all sources but `judged` are likeliest, each predicted without
+// its own source and without `judged`. A source weighs as the square root of its rows.
+MemoryError error_without(const std::string& judged, const std::vector<TrainingMemoryRow>& rows,
+                          FitsWithout& without) {
+  struct Residual {
+    Bytes predicted;
+    double log, weight;
+  };
+  std::map<std::string, double> counts;
+  for (const TrainingMemoryRow& r : rows)
+    if (r.judges()) ++counts[r.row.source];
+  std::vector<Residual> residuals;
+  for (const TrainingMemoryRow& r : rows) {
+    if (!r.judges() || r.row.source == judged) continue;
+    const Bytes predicted = predicted_memory(r, without({judged, r.row.source}));
+    residuals.push_back({predicted,
+                         std::clamp(std::log(predicted / r.measured), -kMostLog, kMostLog),
+                         1 / std::sqrt(counts[r.row.source])});
+  }
+  if (residuals.empty()) return {};
+  const auto at = [](const Parameters& x) {
+    return MemoryError{std::exp(x[0]), gigabytes(std::exp(x[1]))};
+  };
+  const auto unlikeliness = [&](const Parameters& x) {
+    double sum = 0;
+    for (const Residual& r : residuals) {
+      const double sd = at(x).share(r.predicted);
+      sum += r.weight * (std::log(sd) + 0.5 * r.log * r.log / (sd * sd));
+    }
+    return sum;
+  };
+  return at(minimise(unlikeliness, {std::log(0.1), 0}, {{std::log(0.01), -3}, {0, 3}},
+                     {.step = 0.3, .evaluations = kMostEvaluations}));
+}
+
 }  // namespace
 
 std::vector<TrainingMemoryRow> read_training_memory(const std::filesystem::path& dir,
@@ -145,7 +209,7 @@ TrainingMemoryConstants::Fitted fit_training_memory(const std::vector<TrainingMe
   Fit fit;
   std::map<std::string, int> counts;
   for (const TrainingMemoryRow& r : rows) {
-    if (!r.described || r.measured <= Bytes(0)) continue;
+    if (!r.judges()) continue;
     fit.rows.push_back(&r);
     ++counts[r.row.source];
   }
@@ -157,29 +221,18 @@ TrainingMemoryConstants::Fitted fit_training_memory(const std::vector<TrainingMe
 }
 
 LeftOutMemory leave_sources_out(const std::vector<TrainingMemoryRow>& rows) {
-  std::set<std::string> sources;
-  for (const TrainingMemoryRow& r : rows) sources.insert(r.row.source);
-  std::map<std::string, TrainingMemoryConstants::Fitted> without;
-  for (const std::string& source : sources) {
-    std::vector<TrainingMemoryRow> others;
-    std::copy_if(rows.begin(), rows.end(), std::back_inserter(others),
-                 [&](const TrainingMemoryRow& r) { return r.row.source != source; });
-    without[source] = fit_training_memory(others);
-  }
+  FitsWithout without(rows);
+  std::map<std::string, MemoryError> errors;
   LeftOutMemory out;
-  double squares = 0;
-  int n = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const Bytes predicted = predicted_memory(rows[i], without[rows[i].row.source]);
-    out.rows.push_back({i, predicted, 0});
-    if (!rows[i].described || rows[i].measured <= Bytes(0)) continue;
-    const double log = std::clamp(std::log(predicted / rows[i].measured), -0.5, 0.5);
-    squares += log * log;
-    ++n;
+    const std::string& source = rows[i].row.source;
+    const auto [error, added] = errors.try_emplace(source);
+    if (added) error->second = error_without(source, rows, without);
+    const TrainingMemoryConstants::Fitted& constants = without({source});
+    out.rows.push_back({i, predicted_memory(rows[i], constants), error->second,
+                        fit_probability(memory_of(rows[i], constants), error->second)});
   }
-  out.error = std::sqrt(squares / std::max(1, n));
-  for (LeftOutMemory::Prediction& p : out.rows)
-    p.fits = fit_probability(memory_of(rows[p.row], without[rows[p.row].row.source]), out.error);
+  out.error = error_without("", rows, without);
   return out;
 }
 
@@ -211,9 +264,10 @@ ValidationReport validate_training_memory(const std::filesystem::path& dir,
     if (r.measured <= Bytes(0)) continue;
     const std::string name = r.described ? "training_memory" : "training_memory_undescribed";
     if (!table.empty() && table != name) continue;
-    const double error = committed ? r.stack.fitted.error : left_out.error;
     const Bytes predicted =
         committed ? predicted_memory(r, r.stack.fitted) : left_out.rows[i].predicted;
+    const double error =
+        (committed ? r.stack.fitted.error : left_out.rows[i].error).share(predicted);
     ValidationRow v;
     v.by = {{"table", name}, {"metric", "memory_gb"}, {"source", r.row.source}};
     v.row = r.row.name();
@@ -244,7 +298,7 @@ std::string fit_training_memory(const std::filesystem::path& dir, const std::str
   double mean = 0;
   for (const LeftOutMemory::Prediction& p : left_out.rows) {
     const TrainingMemoryRow& r = rows[p.row];
-    if (!r.described || r.measured <= Bytes(0)) continue;
+    if (!r.judges()) continue;
     percent.push_back(100 * std::abs(p.predicted / r.measured - 1));
     mean += percent.back();
   }

@@ -30,6 +30,9 @@ struct TrainingMemoryRow {
   MemoryReading reading = MemoryReading::kReserved;
   Bytes measured;  // 0 where it did not fit
   bool described = false;
+
+  // True if the row has a size to be right about.
+  bool judges() const { return described && measured > Bytes(0); }
 };
 
 // Reads the rows that have a measured size or ran out of memory. Rows that cannot be asked go to
@@ -51,12 +54,13 @@ struct LeftOutMemory {
   struct Prediction {
     std::size_t row;  // of the input
     Bytes predicted;
-    double fits;  // chance that the whole job fits its device
+    MemoryError error;  // found on the other sources
+    double fits;        // chance that the whole job fits its device
   };
   std::vector<Prediction> rows;
-  // Standard deviation of ln(predicted/measured) about 0 of the described rows, extremes cut at
+  // The error under which the described rows are likeliest, with |ln(predicted/measured)| cut at
   // 0.5.
-  double error = 0;
+  MemoryError error;
 };
 LeftOutMemory leave_sources_out(const std::vector<TrainingMemoryRow>& rows);
 

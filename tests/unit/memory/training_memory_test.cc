@@ -270,15 +270,40 @@ TEST(TrainingMemory, GradientsBesideTheSums) {
   EXPECT_NEAR((bytes(copied) - bytes(plain)) / narrow, 1, 1e-9);
 }
 
+// Deviations worked out by hand: 6 GB of 60 and 8 GB of any job are 10 GB together.
 TEST(TrainingMemory, ProbabilityOfFitting) {
+  const MemoryError error{0.1, gigabytes(8)};
   TrainingMemory m;
-  m.capacity = m.weights = gigabytes(80);
-  EXPECT_DOUBLE_EQ(fit_probability(m, 0.1), 0.5);
-  m.weights = gigabytes(80) * std::exp(-0.1);
-  EXPECT_NEAR(fit_probability(m, 0.1), 0.841345, 1e-6);
+  m.weights = gigabytes(60);
+  m.capacity = gigabytes(60);
+  EXPECT_DOUBLE_EQ(fit_probability(m, error), 0.5);
+  m.capacity = gigabytes(70);
+  EXPECT_NEAR(fit_probability(m, error), 0.841345, 1e-6);
+  EXPECT_NEAR(memory_error(m, error), 1.0 / 6, 1e-9);
+  // A fifth of 50 GB of activations that the router decides are another 10 GB.
+  m.routed = gigabytes(50);
+  EXPECT_NEAR(memory_error(m, error), std::sqrt(2) / 6, 1e-9);
+  m.capacity = gigabytes(60 + 10 * std::sqrt(2));
+  EXPECT_NEAR(fit_probability(m, error), 0.841345, 1e-6);
   m.weights = gigabytes(8000);
-  EXPECT_GT(fit_probability(m, 0.1), 0);
-  EXPECT_LT(fit_probability(m, 0.1), 1e-5);
+  EXPECT_GT(fit_probability(m, error), 0);
+  EXPECT_LT(fit_probability(m, error), 1e-5);
+  EXPECT_EQ(error.share(gigabytes(1)), 0.5);
+}
+
+TEST(TrainingMemory, TheChanceToFitFallsWithTheMemoryNeeded) {
+  const MemoryError error = stack("hf").fitted.error;
+  for (const double capacity : {8.0, 24.0, 80.0, 288.0}) {
+    double before = 1;
+    for (double needed = 0.5; needed < 4 * capacity; needed *= 1.1) {
+      TrainingMemory m;
+      m.capacity = gigabytes(capacity), m.weights = gigabytes(needed);
+      const double chance = fit_probability(m, error);
+      EXPECT_LE(chance, before) << needed << " of " << capacity << " GB";
+      before = chance;
+    }
+    EXPECT_LT(before, 1e-3);
+  }
 }
 
 // A stack that the catalog does not have is taken to be eager PyTorch.
