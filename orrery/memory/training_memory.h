@@ -109,9 +109,9 @@ TrainingMemory training_memory(const Architecture& model, const TrainingJob& job
 TrainingMemory training_memory(const Architecture& model, const TrainingJob& job,
                                const TrainingMemoryConstants& stack, const Gpu& gpu);
 
-// The standard deviation of the total as a share of it. No measured row has routed experts. How many
-// tokens the experts of a rank get is assumed to vary by a fifth, and with it the activations of
-// such a model.
+// The standard deviation of the total as a share of it. No measured row has routed experts. The
+// activations of a model that has them are assumed to vary by a fifth more, as the number of tokens
+// that the experts of a rank get.
 double memory_error(const TrainingMemory& memory, const MemoryError& error);
 
 // Probability that the job fits, with all pageable states on the host, if the real memory is normal
