@@ -141,7 +141,10 @@ void refuse_keys(const Node& map, const std::vector<std::string>& keys, const st
 }
 
 void check_plan(const Node& document, const Node& plan) {
-  plan.at("gpu");
+  const auto need = [](const Node& map, const char* key, const char* why) {
+    if (!map.find(key)) map.fail(fmt::format("'{}' is missing: {}", key, why));
+  };
+  need(plan, "gpu", "a plan chooses from GPUs, such as --gpu h100-sxm,h200-sxm");
   if (const Node* training = document.find("training")) {
     allow_only(document, keys_of(PlanQuestion{{}, {}, TrainingQuestion()}), "a plan of a run");
     refuse_keys(plan, plan_keys_of_services(), "plans of services have this, plans of runs do not");
@@ -150,8 +153,8 @@ void check_plan(const Node& document, const Node& plan) {
     return;
   }
   allow_only(document, keys_of(PlanQuestion()), "a plan");
-  document.at("load");
-  document.at("slo");
+  need(document, "load", "a plan serves requests, such as --rate 2 --isl 1000 --osl 300");
+  need(document, "slo", "a plan keeps limits, such as --slo ttft:1s,tpot:50ms");
   refuse_keys(plan, plan_keys_of_runs(), "plans of runs have this, plans of services do not");
   if (const Node* parallel = document.find("parallel"))
     refuse_keys(*parallel, planned_parallel_keys(),
