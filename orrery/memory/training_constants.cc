@@ -65,6 +65,7 @@ std::vector<TrainingMemoryConstants> load_training_memory(const Bundle& bundle) 
 }
 
 TrainingMemoryConstants load_training_memory(std::string_view stack, const Bundle& bundle) {
+  check_stack_file(bundle, stack);
   const std::vector<TrainingMemoryConstants> all = load_training_memory(bundle);
   const auto named = [&](std::string_view name) {
     return std::find_if(all.begin(), all.end(), [&](const auto& c) { return c.name == name; });

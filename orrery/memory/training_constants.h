@@ -45,6 +45,7 @@ struct TrainingMemoryConstants : StackMemory {
 std::string to_yaml(const TrainingMemoryConstants::Fitted& fitted, std::string_view recipe);
 
 // The constants of a stack. A name that the bundle does not have gets those of hf: eager PyTorch.
+// Throws as check_stack_file does.
 TrainingMemoryConstants load_training_memory(std::string_view stack, const Bundle& bundle);
 // The constants of all stacks, in the order of load_training_stacks.
 std::vector<TrainingMemoryConstants> load_training_memory(const Bundle& bundle);

@@ -1,8 +1,11 @@
 #include "orrery/workload/plan/training_stack.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "orrery/base/error.h"
 #include "orrery/base/fields.h"
 #include "orrery/base/kinds.h"
 
@@ -216,6 +219,16 @@ const std::vector<TrainingStackProfile>& training_stacks() {
 
 const TrainingStackProfile& training_stack(std::string_view name) {
   return kind_named(training_stacks(), "training stack", name);
+}
+
+void check_stack_file(const Bundle& bundle, std::string_view name) {
+  const std::string path = fmt::format("{}/{}{}", kFolder, name, kYaml);
+  const auto own = Bundle().find(path), found = bundle.find(path);
+  if (own && found && own->content != found->content)
+    throw InputError(
+        fmt::format("{}: the program has a training stack '{}' of its own, which a folder of facts "
+                    "cannot replace; change catalog/{} and build",
+                    found->name, name, path));
 }
 
 void set_stack_defaults(TrainingJob& job, const StackMemory& stack) {

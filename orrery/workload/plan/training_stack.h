@@ -173,6 +173,9 @@ std::vector<TrainingStackProfile> load_training_stacks(const Bundle& bundle);
 std::vector<std::string> training_stack_names();
 // All stacks of the catalog that the program contains, read once.
 const std::vector<TrainingStackProfile>& training_stacks();
+// Throws InputError if the bundle's overlay has another file for a stack of the program. The traits
+// of a stack are those of the program, so that such a file would change nothing but its memory.
+void check_stack_file(const Bundle& bundle, std::string_view name);
 // Throws InputError with the nearest name if training_stacks() has no stack of that name.
 const TrainingStackProfile& training_stack(std::string_view name);
 

@@ -329,6 +329,14 @@ TEST(TrainingMemory, AStackIsOneFile) {
   EXPECT_EQ(load_training_memory("mine", one).bucket, 1e6);
 }
 
+// A file that changed the memory of a stack and not its times would mislead.
+TEST(TrainingMemory, AFolderOfFactsCannotReplaceAStack) {
+  const Bundle changed = Bundle().replacing(
+      "training", {{"training/stacks/fsdp.yaml",
+                    "doc: my trainer\nsources: [my code]\nmemory: {bucket: 1e6, grids: 3}\n"}});
+  EXPECT_THROW(load_training_memory("fsdp", changed), InputError);
+}
+
 // Dettmers et al. 2023 (arXiv:2305.14314, abstract and section 5): QLoRA with rank 64 on all
 // projections and a paged optimizer fine-tunes 65B on a GPU of 48 GB and 33B on one of 24 GB, with
 // sequences of 512 tokens. Adapters are in bf16 (qlora.py). Without paging 65B takes more.
