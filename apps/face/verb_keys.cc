@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "orrery/base/error.h"
@@ -108,16 +109,16 @@ const std::vector<std::string>& VerbKeys::verbs() {
 }
 
 const VerbKeys& VerbKeys::of(std::string_view verb) {
-  static const auto all = [] {
-    std::map<std::string, std::unique_ptr<VerbKeys>, std::less<>> made;
-    for (const std::string& name : verbs()) made[name].reset(new VerbKeys(name));
-    return made;
-  }();
-  const auto found = all.find(verb);
-  if (found == all.end())
+  const auto found = std::find(verbs().begin(), verbs().end(), verb);
+  if (found == verbs().end())
     throw InputError(fmt::format("unknown verb '{}'{}; verbs that ask a scenario: {}", verb,
                                  did_you_mean(verb, verbs()), fmt::join(verbs(), ", ")));
-  return *found->second;
+  static std::mutex mutex;
+  static std::map<std::string, std::unique_ptr<const VerbKeys>, std::less<>> made;
+  const std::lock_guard lock(mutex);
+  auto& keys = made[*found];
+  if (!keys) keys.reset(new VerbKeys(*found));
+  return *keys;
 }
 
 VerbKeys::VerbKeys(const std::string& verb) : verb_(verb) {

@@ -15,7 +15,7 @@ RememberedParts::RememberedParts()
     : by_tokens_(std::size_t{1} << kTokenBits), by_outputs_(std::size_t{1} << kOutputBits) {}
 
 RememberedParts::Key RememberedParts::key_of(OpSource source, const StepTotals& totals,
-                                             const StepFacts& facts) {
+                                             const StepFacts& facts, bool kinds) {
   Key key;
   if (source == OpSource::kTokens) {
     key.rows = totals.tokens, key.all_tokens = totals.all_tokens;
@@ -24,7 +24,7 @@ RememberedParts::Key RememberedParts::key_of(OpSource source, const StepTotals& 
   }
   key.stage = totals.stage;
   key.decoding = totals.decodes_only, key.shared_stream = facts.shared_stream;
-  key.first_stage = facts.first_stage;
+  key.first_stage = facts.first_stage, key.kinds = kinds;
   return key;
 }
 
@@ -35,26 +35,38 @@ std::size_t RememberedParts::place_of(const Key& key) {
                                   rest * 0x9E3779B97F4A7C15u);
 }
 
-const std::vector<StepPart>* RememberedParts::find(OpSource source, const StepTotals& totals,
-                                                   const StepFacts& facts) const {
-  const std::vector<Known>& all = source == OpSource::kTokens ? by_tokens_ : by_outputs_;
-  const Key key = key_of(source, totals, facts);
-  const Known& known = all[place_of(key) & (all.size() - 1)];
-  return known.key == key ? &known.parts : nullptr;
+const PartSum* RememberedParts::of_tokens(const StepTotals& totals, const StepFacts& facts,
+                                          bool kinds) const {
+  const Key key = key_of(OpSource::kTokens, totals, facts, kinds);
+  const Known<PartSum>& known = by_tokens_[place_of(key) & (by_tokens_.size() - 1)];
+  return known.key == key ? known.what.get() : nullptr;
 }
 
-void RememberedParts::keep(const StepTotals& totals, const StepFacts& facts,
-                           std::span<const OpOrigin> origins, std::span<const StepPart> parts) {
-  for (const OpSource source : {OpSource::kTokens, OpSource::kOutputs}) {
-    std::vector<Known>& all = source == OpSource::kTokens ? by_tokens_ : by_outputs_;
-    const Key key = key_of(source, totals, facts);
-    Known& known = all[place_of(key) & (all.size() - 1)];
-    known.key = key;
-    known.parts.clear();
-    for (std::size_t i = 0; i < origins.size(); ++i) {
-      if (origins[i].source == source && !parts[i].left_out) known.parts.push_back(parts[i]);
-    }
-  }
+const std::vector<StepPart>* RememberedParts::of_outputs(const StepTotals& totals,
+                                                         const StepFacts& facts, bool kinds) const {
+  const Key key = key_of(OpSource::kOutputs, totals, facts, kinds);
+  const auto& known = by_outputs_[place_of(key) & (by_outputs_.size() - 1)];
+  return known.key == key ? known.what.get() : nullptr;
+}
+
+void RememberedParts::keep(const StepTotals& totals, const StepFacts& facts, bool kinds,
+                           const PartSum& of_tokens, std::vector<StepPart> of_outputs) {
+  const auto into = [&](auto& all, OpSource source, auto what) {
+    const Key key = key_of(source, totals, facts, kinds);
+    auto& known = all[place_of(key) & (all.size() - 1)];
+    known = {key, std::make_unique<decltype(what)>(std::move(what))};
+  };
+  into(by_tokens_, OpSource::kTokens, of_tokens);
+  into(by_outputs_, OpSource::kOutputs, std::move(of_outputs));
+}
+
+std::int64_t RememberedParts::padded(const EngineProfile& engine, std::int64_t tokens) {
+  constexpr std::int64_t kMostKept = 1 << 12;
+  if (tokens < 0 || tokens >= kMostKept) return padded_tokens(engine, tokens);
+  const auto at = static_cast<std::size_t>(tokens);
+  if (at >= padded_.size()) padded_.resize(at + 1);
+  if (padded_[at] == 0) padded_[at] = padded_tokens(engine, tokens);
+  return padded_[at];
 }
 
 StepMemory::StepMemory(const KernelModel& kernels)

@@ -1,7 +1,6 @@
 #include "orrery/step/step_model.h"
 
 #include <algorithm>
-#include <climits>
 #include <cmath>
 #include <cstdint>
 
@@ -53,17 +52,17 @@ StepModel StepModel::with(StepMemory& memory) const {
   return other;
 }
 
-StepTime StepModel::time(const Batch& batch, bool with_terms, int stage) const {
-  if (governor_ == nullptr) return time_of(kernels_, batch, with_terms, stage, memory_);
-  const auto at = [&](double slowdown, bool terms) {
-    return slowdown > 1 ? time_of(ClockedKernels(kernels_, slowdown), batch, terms, stage, nullptr)
-                        : time_of(kernels_, batch, terms, stage, memory_);
+StepTime StepModel::time_with(const Batch& batch, Detail detail, int stage) const {
+  if (governor_ == nullptr) return time_of(kernels_, batch, detail, stage, memory_);
+  const auto at = [&](double slowdown, Detail more) {
+    return slowdown > 1 ? time_of(ClockedKernels(kernels_, slowdown), batch, more, stage, nullptr)
+                        : time_of(kernels_, batch, more, stage, memory_);
   };
   const StepGovernor::Decision decision =
-      governor_->decide([&](double slowdown) { return at(slowdown, false); });
-  StepTime step = at(decision.slowdown, with_terms);
+      governor_->decide([&](double slowdown) { return at(slowdown, Detail::kNone); });
+  StepTime step = at(decision.slowdown, detail);
   if (decision.slowdown > 1) {
-    const StepTime fast = at(1, false);
+    const StepTime fast = at(1, Detail::kNone);
     step.ungoverned_total = fast.total.value, step.ungoverned_kernels = fast.kernels;
     // The time follows the error of the clock as far as it has followed the clock.
     const double follows =
@@ -91,99 +90,107 @@ StepFacts StepModel::facts_of(const Batch& batch, int stage) const {
   return facts;
 }
 
-Program StepModel::add_ops(const KernelModel& kernels, const Batch& batch, const StepFacts& facts,
-                           const ProgramOptions& options, PartSum& sum,
-                           std::vector<StepTerm>* terms) const {
-  Program program = forward_program(model_, plan_, precision_, batch, options);
-  if (facts.halves) {
-    ProgramOptions of_half = options;
-    const std::int64_t rows = (facts.tokens + 1) / 2;
-    if (facts.padded()) of_half.padding = padded_tokens(engine_, rows) - rows;
-    program = two_batches(std::move(program), forward_program(model_, plan_, precision_,
-                                                              half_of(batch, plan_.dp), of_half));
+StepModel::Counts StepModel::add_ops(const Asked& asked, PartSum& sum, std::vector<StepTerm>* terms,
+                                     StepMemory* memory) const {
+  const ProgramParts all =
+      forward_program_parts(model_, plan_, precision_, asked.batch, asked.options, false);
+  const std::vector<ProgramOp>& ops = all.program.ops;
+  StepParts parts(engine_, asked.kernels, network_, asked.facts, asked.kinds);
+  std::vector<StepPart> made;
+  made.reserve(ops.size());
+  if (terms) terms->reserve(ops.size());
+  for (const ProgramOp& op : ops) {
+    const StepPart& part = made.emplace_back(parts.of(op));
+    if (terms && !part.left_out) terms->push_back({op, part.time, part.bound, part.of_peak});
   }
+  const auto add = [&](OpSource source) {
+    for (std::size_t i = 0; i < ops.size(); ++i)
+      if (all.origins[i].source == source) sum.add(made[i]);
+  };
+  add(OpSource::kTokens);
+  if (memory) {
+    std::vector<StepPart> outputs;
+    for (std::size_t i = 0; i < ops.size(); ++i)
+      if (all.origins[i].source == OpSource::kOutputs) outputs.push_back(made[i]);
+    memory->parts().keep(all.totals, asked.facts, asked.kinds, sum, std::move(outputs));
+  }
+  add(OpSource::kOutputs);
+  add(OpSource::kGroups);
+  return {all.program.sequences, all.program.layers};
+}
+
+StepModel::Counts StepModel::add_remembered(const Asked& asked, PartSum& sum,
+                                            StepMemory& memory) const {
+  ProgramParts& own = memory.parts().program_scratch();
+  forward_program_parts(model_, plan_, precision_, asked.batch, asked.options, true, own);
+  const PartSum* tokens = memory.parts().of_tokens(own.totals, asked.facts, asked.kinds);
+  const auto* outputs = memory.parts().of_outputs(own.totals, asked.facts, asked.kinds);
+  if (!tokens || !outputs) {
+    sum = PartSum();
+    return add_ops(asked, sum, nullptr, &memory);
+  }
+  sum = *tokens;
+  for (const StepPart& part : *outputs) sum.add(part);
+  StepParts parts(engine_, asked.kernels, network_, asked.facts, asked.kinds);
+  for (const ProgramOp& op : own.program.ops) sum.add(parts.of(op));
+  return {own.program.sequences, own.program.layers};
+}
+
+StepModel::Counts StepModel::add_halves(const Asked& asked, PartSum& sum,
+                                        std::vector<StepTerm>* terms) const {
+  ProgramOptions of_half = asked.options;
+  const std::int64_t rows = (asked.facts.tokens + 1) / 2;
+  if (asked.facts.padded()) of_half.padding = padded_tokens(engine_, rows) - rows;
+  Program program = two_batches(
+      forward_program(model_, plan_, precision_, asked.batch, asked.options),
+      forward_program(model_, plan_, precision_, half_of(asked.batch, plan_.dp), of_half));
   if (terms) terms->reserve(program.ops.size());
-  StepParts parts(engine_, kernels, network_, facts);
-  OverlappedMoves moves(program, facts.halves);
-  const double held = facts.halves ? held_by_moves(program, network_) : 0;
+  StepParts parts(engine_, asked.kernels, network_, asked.facts, asked.kinds);
+  OverlappedMoves moves(program, true);
+  const double held = held_by_moves(program, network_);
   for (const ProgramOp& op : program.ops) {
     const StepPart part = parts.of(op, moves.halves(op) ? held : 0);
     if (part.left_out) continue;
     const auto with_op = [&] { return StepTerm{op, part.time, part.bound, part.of_peak}; };
-    sum.count(part);
-    if (op.move && facts.halves) {
-      moves.add_move(with_op(), sum.numbers.of(part.call));
+    if (op.move) {
+      sum.count(part);
+      moves.add_move(with_op(), part.call);
       continue;
     }
     if (!part.network) moves.add_kernel(op, part.time.value);
-    sum.add_time(part);
+    sum.add(part);
     if (terms) terms->push_back(with_op());
   }
   for (const OverlappedMoves::Move& move : moves.exposed()) {
     sum.communication += move.term.time.value;
-    sum.time.add(family_of(move.term.op.op), move.time, move.kernel);
+    sum.time.add(family_of(move.term.op.op), move.time, move.call);
     if (terms) terms->push_back(move.term);
   }
-  return program;
+  return {program.sequences, program.layers};
 }
 
-Program StepModel::add_remembered(StepMemory& memory, const Batch& batch, const StepFacts& facts,
-                                  const ProgramOptions& options, PartSum& sum) const {
-  ProgramParts own = forward_program_parts(model_, plan_, precision_, batch, options, true);
-  StepParts parts(engine_, memory.kernels(), network_, facts);
-  const std::vector<StepPart>* of_tokens =
-      memory.parts().find(OpSource::kTokens, own.totals, facts);
-  const std::vector<StepPart>* of_outputs =
-      memory.parts().find(OpSource::kOutputs, own.totals, facts);
-  const auto add = [&sum](const StepPart& part) {
-    if (part.left_out) return;
-    sum.count(part);
-    sum.add_time(part);
-  };
-  if (of_tokens && of_outputs) {
-    // Three lists in the order of their sections are one in the order of the program.
-    auto token = of_tokens->begin(), output = of_outputs->begin();
-    const auto add_before = [&](int section) {
-      for (;;) {
-        const int next_token = token == of_tokens->end() ? section : token->section;
-        const int next_output = output == of_outputs->end() ? section : output->section;
-        if (std::min(next_token, next_output) >= section) return;
-        add(next_token < next_output ? *token++ : *output++);
-      }
-    };
-    for (std::size_t i = 0; i < own.program.ops.size(); ++i) {
-      add_before(own.origins[i].section);
-      add(parts.of(own.program.ops[i]));
-    }
-    add_before(INT_MAX);
-    return std::move(own.program);
-  }
-  const ProgramParts all = forward_program_parts(model_, plan_, precision_, batch, options, false);
-  std::vector<StepPart> made;
-  made.reserve(all.program.ops.size());
-  for (std::size_t i = 0; i < all.program.ops.size(); ++i) {
-    made.push_back(parts.of(all.program.ops[i]));
-    made.back().section = all.origins[i].section;
-    add(made.back());
-  }
-  memory.parts().keep(all.totals, facts, all.origins, made);
-  return std::move(own.program);
-}
-
-StepTime StepModel::time_of(const KernelModel& kernels, const Batch& batch, bool with_terms,
+StepTime StepModel::time_of(const KernelModel& kernels, const Batch& batch, Detail detail,
                             int stage, StepMemory* memory) const {
   const auto& x = engine_.execution;
   const StepFacts facts = facts_of(batch, stage);
   ProgramOptions options;
   options.expert_skew = expert_skew_;
   options.stage = stage;
-  if (facts.padded()) options.padding = padded_tokens(engine_, facts.tokens) - facts.tokens;
   StepTime step;
-  PartSum sum;
-  const Program program =
-      memory && !with_terms && !facts.halves
-          ? add_remembered(*memory, batch, facts, options, sum)
-          : add_ops(kernels, batch, facts, options, sum, with_terms ? &step.terms : nullptr);
+  std::vector<StepTerm>* terms = detail == Detail::kTerms ? &step.terms : nullptr;
+  if (terms || facts.halves) memory = nullptr;
+  if (facts.padded()) {
+    const std::int64_t padded = memory ? memory->parts().padded(engine_, facts.tokens)
+                                       : padded_tokens(engine_, facts.tokens);
+    options.padding = padded - facts.tokens;
+  }
+  PartSum fresh;
+  PartSum& sum = memory ? memory->parts().scratch() : fresh;
+  const Asked asked{kernels, batch, facts, options, detail != Detail::kNone};
+  const Counts program = facts.halves ? add_halves(asked, sum, terms)
+                         : memory     ? add_remembered(asked, sum, *memory)
+                                      : add_ops(asked, sum, terms, nullptr);
+  step.kinds = sum.kinds;
   step.replayed = facts.replayed;
   step.layers = program.layers;
   step.kernels = sum.kernels, step.communication = sum.communication;
@@ -207,7 +214,8 @@ StepTime StepModel::time_of(const KernelModel& kernels, const Batch& batch, bool
   Seconds host_way =
       facts.decoding || facts.in_pieces ? step.launches : std::max(step.launches, x.prefill_floor);
   host_way = x.host_overlapped ? std::max(host_way, step.host) : host_way + step.host;
-  if (waits > Seconds(0)) sum.time.add(Family::kHost, {waits, kHostError, 0, Origin::kFitted});
+  if (waits > Seconds(0))
+    sum.time.add(Family::kHost, {waits, kHostError, 0, Origin::kFitted}, Seconds(0));
   const Estimate<Seconds> gpu_way = sum.time.total();
   step.total = maximum(gpu_way, {host_way, kHostError, 0, Origin::kFitted},
                        kHostError * waits.value() * kHostError * host_way.value());

@@ -65,6 +65,15 @@ struct StepTerm {
   double of_peak = 0;
 };
 
+// The work of the kernels of one kind, kind_name() of workload/ops/op.h, in one number format.
+struct StepKind {
+  std::string_view name;
+  Dtype arithmetic{};  // of the FLOPs
+  Seconds time;
+  Flops flops;
+  Bytes bytes;
+};
+
 struct StepTime {
   Estimate<Seconds> total;
   Seconds kernels;        // sum of the kernels without collectives
@@ -81,6 +90,7 @@ struct StepTime {
   StepGovernor::Decision governed;
   Seconds ungoverned_total, ungoverned_kernels;
   std::vector<StepTerm> terms;  // filled if asked for
+  std::vector<StepKind> kinds;  // of its kernels, collectives left out; filled if asked for
 };
 
 class StepModel {
@@ -95,8 +105,12 @@ class StepModel {
   void govern(const StepGovernor* governor) { governor_ = governor; }
 
   // The time of one step over `batch` on pipeline stage `stage`. Stage -1 is the slowest stage,
-  // which determines the rate of a full pipeline. `with_terms` fills StepTime::terms.
-  StepTime time(const Batch& batch, bool with_terms = false, int stage = -1) const;
+  // which determines the rate of a full pipeline. `with_terms` fills StepTime::terms and kinds.
+  StepTime time(const Batch& batch, bool with_terms = false, int stage = -1) const {
+    return time_with(batch, with_terms ? Detail::kTerms : Detail::kNone, stage);
+  }
+  // The same for the slowest stage, with StepTime::kinds alone, which a memory remembers.
+  StepTime time_by_kind(const Batch& batch) const { return time_with(batch, Detail::kKinds, -1); }
 
   // The same steps, of which `memory`, which it borrows, remembers what it can (step_memory.h). The
   // memory is one of memories().take(kernels()). Their time() is not thread-safe.
@@ -113,16 +127,31 @@ class StepModel {
   Estimate<Seconds> through_all_stages(const Batch& batch) const;
 
  private:
+  enum class Detail { kNone, kKinds, kTerms };
+  StepTime time_with(const Batch& batch, Detail detail, int stage) const;
   // `memory`: of steps with these kernels; null: there is none.
-  StepTime time_of(const KernelModel& kernels, const Batch& batch, bool with_terms, int stage,
+  StepTime time_of(const KernelModel& kernels, const Batch& batch, Detail detail, int stage,
                    StepMemory* memory) const;
   StepFacts facts_of(const Batch& batch, int stage) const;
-  // Both add the parts of a step to `sum` and return its program, whose ops may be left out.
-  // `terms` receives its terms, if it is not null.
-  Program add_ops(const KernelModel& kernels, const Batch& batch, const StepFacts& facts,
-                  const ProgramOptions& options, PartSum& sum, std::vector<StepTerm>* terms) const;
-  Program add_remembered(StepMemory& memory, const Batch& batch, const StepFacts& facts,
-                         const ProgramOptions& options, PartSum& sum) const;
+  // A step that is asked for.
+  struct Asked {
+    const KernelModel& kernels;
+    const Batch& batch;
+    const StepFacts& facts;
+    const ProgramOptions& options;
+    bool kinds;
+  };
+  // The counts of the program of a step (Program).
+  struct Counts {
+    std::int64_t sequences;
+    int layers;
+  };
+  // All add the parts of a step to `sum`. `terms` receives its terms, if it is not null. The last
+  // is for steps in two halves.
+  Counts add_ops(const Asked& asked, PartSum& sum, std::vector<StepTerm>* terms,
+                 StepMemory* memory) const;
+  Counts add_remembered(const Asked& asked, PartSum& sum, StepMemory& memory) const;
+  Counts add_halves(const Asked& asked, PartSum& sum, std::vector<StepTerm>* terms) const;
 
   const Architecture& model_;
   const ParallelPlan& plan_;

@@ -5,8 +5,6 @@
 #include <cmath>
 #include <cstdint>
 
-#include "orrery/step/step_model.h"
-
 namespace orrery {
 namespace {
 
@@ -44,23 +42,59 @@ double mixed_decode_factor(const EngineProfile::Kernels& kernels, const DecodeAt
   return std::pow(1.0 * decode.heads / decode.kv_heads, kernels.mixed_decode_exponent);
 }
 
-std::size_t KernelNumbers::of(Seconds call) {
-  if (call <= Seconds(0)) return EstimateSum<Seconds>::kNoKernel;
-  // An open hash table. In a full one a call takes the place of another.
-  std::size_t at = std::bit_cast<std::uint64_t>(call.value()) * 0x9E3779B97F4A7C15u >> 58;
-  for (std::size_t tried = 0; tried < kKernels && calls_[at] != Seconds(0) && calls_[at] != call;
-       ++tried)
-    at = (at + 1) % kKernels;
-  calls_[at] = call;
-  return at;
+void TimeSum::add(Family family, const Estimate<Seconds>& time, Seconds call) {
+  const double v = time.value.value(), own = v * time.own;
+  total_ += v;
+  shared_[static_cast<std::size_t>(family)] += v * time.shared;
+  origin_ = std::max(origin_, time.origin);
+  if (call <= Seconds(0)) {
+    own_squared_ += own * own;
+    return;
+  }
+  for (Kernel& k : kernels_) {
+    if (k.call != call) continue;
+    k.own += own;
+    return;
+  }
+  if (kernels_.size() < kMostKernels) {
+    if (kernels_.empty()) kernels_.reserve(kMostKernels / 4);
+    kernels_.push_back({call, own});
+    return;
+  }
+  Kernel& other = kernels_[std::bit_cast<std::uint64_t>(call.value()) * 0x9E3779B97F4A7C15u >> 58];
+  other = {call, other.own + own};
+}
+
+Estimate<Seconds> TimeSum::total() const {
+  if (total_ == 0) return {Seconds(0), 0, 0, origin_};
+  double shared_squared = 0, own_squared = own_squared_;
+  for (const double s : shared_) shared_squared += s * s;
+  for (const Kernel& k : kernels_) own_squared += k.own * k.own;
+  return {Seconds(total_), std::sqrt(shared_squared) / total_, std::sqrt(own_squared) / total_,
+          origin_};
+}
+
+void PartSum::add(const StepPart& part) {
+  if (part.left_out) return;
+  count(part);
+  add_time(part);
+  if (part.kind.name.empty()) return;
+  for (StepKind& k : kinds) {
+    if (k.name != part.kind.name || k.arithmetic != part.kind.arithmetic) continue;
+    k.time += part.time.value, k.flops += part.kind.flops, k.bytes += part.kind.bytes;
+    return;
+  }
+  kinds.push_back(part.kind);
+  kinds.back().time = part.time.value;
 }
 
 StepParts::StepParts(const EngineProfile& engine, const KernelModel& kernels,
-                     const NetworkModel& network, const StepFacts& facts)
+                     const NetworkModel& network, const StepFacts& facts, bool kinds)
     : engine_(engine),
       kernels_(kernels),
       network_(network),
       facts_(facts),
+      kinds_(kinds),
       later_(facts.first_stage ? 1 : engine.kernels.later_stage_factor) {}
 
 StepPart StepParts::of(const ProgramOp& op, double beside_moves) {
@@ -94,6 +128,9 @@ void StepParts::kernel(const ProgramOp& op, double beside_moves, StepPart& part)
   part.bound = t.bound;
   part.compute = t.compute * op.count, part.memory = t.memory * op.count;
   part.call = t.time.value;
+  if (kinds_)
+    part.kind = {
+        kind_name(op.op), arithmetic(op.op), {}, flops(op.op) * op.count, bytes(op.op) * op.count};
   part.time = t.time.scaled(op.count * later_ * engine_factor(engine_.kernels, op, t, facts_));
   if (beside_moves > 0 && t.bound == Bound::kCompute) part.time.value /= 1 - beside_moves;
   const Seconds least = std::max(t.compute, t.memory) * op.count;

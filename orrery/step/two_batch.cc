@@ -79,8 +79,8 @@ OverlappedMoves::OverlappedMoves(const Program& program, bool on) : on_(on) {
 
 bool OverlappedMoves::halves(const ProgramOp& op) const { return on_ && is_in(moving_, op.spec); }
 
-void OverlappedMoves::add_move(const StepTerm& term, std::size_t kernel) {
-  moves_.push_back({term, term.time, kernel});
+void OverlappedMoves::add_move(const StepTerm& term, Seconds call) {
+  moves_.push_back({term, term.time, call});
   Layers& l = layers_[static_cast<std::size_t>(term.op.spec)];
   (term.op.move->combine ? l.combine : l.dispatch) += term.time.value;
 }

@@ -25,7 +25,6 @@
 // (DeepEP's hooks receive in the background).
 #pragma once
 
-#include <cstddef>
 #include <vector>
 
 #include "orrery/step/step_model.h"
@@ -53,7 +52,7 @@ class OverlappedMoves {
   struct Move {
     StepTerm term;           // with its exposed time
     Estimate<Seconds> time;  // the same with the error of the whole of the exposed moves
-    std::size_t kernel = 0;  // its number in the sum of the step's times
+    Seconds call;            // its kernel in the sum of the step's times (TimeSum)
   };
 
   // `on`: whether the program is in two halves. Otherwise nothing is hidden.
@@ -62,7 +61,7 @@ class OverlappedMoves {
   // Whether the op belongs to a halved layer.
   bool halves(const ProgramOp& op) const;
   // A move of a halved layer.
-  void add_move(const StepTerm& term, std::size_t kernel);
+  void add_move(const StepTerm& term, Seconds call);
   // An op that is no move. Has no effect outside of the halved layers.
   void add_kernel(const ProgramOp& op, Seconds time);
 

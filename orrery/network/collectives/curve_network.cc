@@ -48,20 +48,27 @@ constexpr double kLaunchError = 0.6;  // 10 to 45 us on the hosts of VIDUR's pub
 constexpr Seconds kPytorchLoop = microseconds(40);
 constexpr double kSlowerHost = 1.5;
 
+// The tables of a cluster. A lone GPU has no collectives, and its files are not read.
+const NcclTables& tables_of(const Cluster& cluster, const Bundle& bundle) {
+  static const NcclTables none{};
+  return cluster.gpus() > 1 ? nccl_tables(bundle) : none;
+}
+
 }  // namespace
 
 CurveNetwork::CurveNetwork(const Cluster& cluster, const ParallelPlan& plan, std::string stack,
                            const Bundle& bundle, const std::vector<Cluster>& other_kinds,
                            std::optional<LibraryVersion> version)
-    : tables_(nccl_tables(bundle)),
+    : tables_(tables_of(cluster, bundle)),
       asked_tables_(version ? nccl_tables(bundle, *version) : tables_),
       cluster_(cluster),
       other_kinds_(other_kinds),
       placement_(placement(plan)),
       stack_(std::move(stack)),
       version_(version),
-      pcie_(cluster_),
-      unseen_(read_unseen_servers(bundle)) {
+      pcie_(cluster_) {
+  if (cluster_.gpus() == 1) return;
+  unseen_ = read_unseen_servers(bundle);
   const NetworkConstants constants(bundle);
   if (cluster_.scale_up() != nullptr) scale_up_ = constants.of(*cluster_.scale_up());
   other_tree_ = !scale_up_.constants.was_measured_on(cluster_.gpu().id);

@@ -88,10 +88,11 @@ class MeanSteps {
       key[4] = coarse(mean(c.prompt_past, c.prompts));
     const auto [at, added] = known_.try_emplace(key);
     if (added) {
-      Batch batch;
-      if (key[2] > 0) batch.groups.push_back({key[2], key[3], real(key[4])});
-      if (key[0] > 0) batch.groups.push_back({key[0], 1, real(key[1])});
-      const StepTime step = steps_.time(batch, by_kernel_);
+      batch_.groups.clear();
+      if (key[2] > 0) batch_.groups.push_back({key[2], key[3], real(key[4])});
+      if (key[0] > 0) batch_.groups.push_back({key[0], 1, real(key[1])});
+      // Always by kind, so that a memory that is handed on knows the steps of every run.
+      const StepTime step = steps_.time_by_kind(batch_);
       at->second = {clocked_steps(step, 1), by_kernel_ ? WorkOfKinds(step, gpu_) : WorkOfKinds()};
     }
     return at->second;
@@ -102,6 +103,7 @@ class MeanSteps {
   const StepModel steps_;  // asked_ with memory_
   const Gpu& gpu_;
   const bool by_kernel_;
+  Batch batch_;
   std::unordered_map<Key, Mean, HashOfKey> known_;
 };
 

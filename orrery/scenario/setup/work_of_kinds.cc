@@ -15,13 +15,10 @@ bool is_of_kernels(const EnergyRow& row) {
 }  // namespace
 
 WorkOfKinds::WorkOfKinds(const StepTime& step, const Gpu& gpu) {
-  for (const StepTerm& t : step.terms) {
-    const Op& op = t.op.op;
-    if (std::holds_alternative<Collective>(op)) continue;
-    const Flops work = flops(op) * t.op.count;
+  for (const StepKind& k : step.kinds) {
     const Seconds compute =
-        work > Flops(0) ? work / gpu.peak(gpu.compute_dtype(arithmetic(op))) : Seconds(0);
-    add({kind_name(op), t.time.value, compute, bytes(op) * t.op.count / gpu.memory.bandwidth});
+        k.flops > Flops(0) ? k.flops / gpu.peak(gpu.compute_dtype(k.arithmetic)) : Seconds(0);
+    add({k.name, k.time, compute, k.bytes / gpu.memory.bandwidth});
   }
 }
 

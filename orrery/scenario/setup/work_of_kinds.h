@@ -42,7 +42,7 @@ struct EnergyOfKernels {
 class WorkOfKinds {
  public:
   WorkOfKinds() = default;
-  // The kernels of a step with its terms, on `gpu`.
+  // The kernels of a step with its kinds (StepModel::time_by_kind), on `gpu`.
   WorkOfKinds(const StepTime& step, const Gpu& gpu);
 
   void add(const KindWork& work);

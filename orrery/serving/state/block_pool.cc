@@ -1,6 +1,7 @@
 #include "orrery/serving/state/block_pool.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace orrery {
@@ -53,7 +54,10 @@ void BlockPool::take(std::int64_t n, std::vector<BlockId>& out) {
   out.resize(before + static_cast<std::size_t>(n));
   BlockId* to = out.data() + before;
   BlockId* const end = out.data() + out.size();
-  for (; to != end && taken_ < size_; ++to) *to = static_cast<BlockId>(taken_++);
+  BlockId* const never = to + std::min(n, size_ - taken_);  // the end of those never taken
+  std::iota(to, never, static_cast<BlockId>(taken_));
+  taken_ += never - to;
+  to = never;
   std::int64_t head = head_;
   if (cached_.empty()) {  // nothing was ever shared, so that the ring has no gaps
     for (; to != end; ++to) *to = queue_[static_cast<std::size_t>(head++) & mask];
@@ -65,6 +69,14 @@ void BlockPool::take(std::int64_t n, std::vector<BlockId>& out) {
   }
   head_ = head;
   free_ -= n;
+}
+
+void BlockPool::forget_numbers() {
+  taken_ = head_ = tail_ = 0;
+  records_.clear();
+  cached_.clear();
+  if (entries_ > 0) std::fill(table_.begin(), table_.end(), Entry{});
+  entries_ = 0;
 }
 
 void BlockPool::release(BlockId block) {

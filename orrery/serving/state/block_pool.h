@@ -47,6 +47,9 @@ class BlockPool {
     free_ += n;
     take(n, out);
   }
+  // The reverse: no taken block has a number any more, and nothing is cached. REQUIRES that nobody
+  // looks for what is.
+  void forget_numbers();
   // Removes one user. A block without users goes to the tail of the free queue.
   void release(BlockId block);
 

@@ -39,6 +39,7 @@ std::size_t DecodeGroup::phase(std::int64_t step) const {
 
 bool DecodeGroup::take_in(EngineState& engine) {
   if (!allowed_) return false;
+  engine.count_blocks_again();
   if (!formed_) {
     phases_.resize(static_cast<std::size_t>(engine.limits().block_size));
     takers_.resize(phases_.size());
@@ -52,7 +53,10 @@ bool DecodeGroup::take_in(EngineState& engine) {
     Sequence& s = engine.at(slot);
     const std::int32_t wanted = s.wanted();
     // Only a sequence that got a token in the step before can join, because all members did.
-    if (wanted == 1 && s.decodes() && s.step == planned_ - 1) join(slot, s);
+    if (wanted == 1 && s.decodes() && s.step == planned_ - 1) {
+      join(slot, s);
+      engine.recovered(s);
+    }
     return wanted == 0 || s.joined >= 0;
   });
   return true;

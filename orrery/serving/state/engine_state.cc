@@ -42,12 +42,17 @@ bool EngineState::take_prompt_blocks(Slot slot) {
 
 void EngineState::number_blocks() {
   if (!kv.counting()) return;
+  may_count_ = load_.ids.empty();
   decode_group.catch_up(*this);
-  kv.number_blocks(queues.all());
+  kv.number_blocks(queues.running, queues.all());
 }
 
 void EngineState::leave(Slot slot, bool may_return) {
-  if (may_return && kv.pool().caching()) number_blocks();
+  if (may_return && kv.pool().caching()) {
+    number_blocks();
+    may_count_ = false;
+  }
+  lost_ -= at(slot).lost;
   kv.release(at(slot), may_return);
   queues.remove(slot);
 }
@@ -56,6 +61,7 @@ Slot EngineState::admit(std::int32_t new_tokens) {
   const Slot slot = queues.waiting.front();
   Sequence& s = at(slot);
   s.start = s.tokens;
+  if (s.lost && may_count_) s.leaves_rows = s.leaves_rows || kv.holds_beyond_prefix(s);
   kv.take_prefix(s);
   kv.take_adapter(s);
   kv.grow(s, new_tokens);
@@ -72,6 +78,9 @@ void EngineState::run(Slot slot) {
 void EngineState::evict(Slot slot) {
   if (kv.pool().caching()) number_blocks();
   Sequence& s = at(slot);
+  last_lost_ = decode_group.planned();
+  lost_ += !s.lost;
+  s.lost = true;
   kv.release(s, true);
   s.computed = s.published = s.drafts = 0;
   if (s.in_flight > 0) {
@@ -88,8 +97,8 @@ void EngineState::unpark(Slot slot) {
 
 Slot EngineState::evict_running(std::size_t i, std::vector<Slot>& evicted) {
   const Slot slot = queues.running[i];
-  queues.running.erase(queues.running.begin() + static_cast<std::ptrdiff_t>(i));
   evict(slot);
+  queues.running.erase(queues.running.begin() + static_cast<std::ptrdiff_t>(i));
   evicted.push_back(slot);
   return slot;
 }

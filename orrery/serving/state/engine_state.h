@@ -49,6 +49,20 @@ class EngineState {
 
   // Gives numbers to all blocks (KvMemory::number_blocks).
   void number_blocks();
+  // A sequence has all its tokens in the KV cache again, and decodes.
+  void recovered(Sequence& s) {
+    if (!s.lost || s.leaves_rows) return;
+    s.lost = false;
+    --lost_;
+  }
+  // Counts blocks again (KvMemory::count_again) where every sequence that lost its blocks has
+  // recovered, and none did so in the last steps: going to and fro costs as much as some steps
+  // with numbers.
+  void count_blocks_again() {
+    if (kv.counting() || !may_count_ || lost_ > 0) return;
+    if (decode_group.planned() - last_lost_ >= kQuietSteps)
+      kv.count_again(queues.running, queues.all());
+  }
 
   // ---- what schedulers do ----
 
@@ -72,8 +86,14 @@ class EngineState {
   std::int64_t slack() const { return kv.slack(decode_group.uncounted()); }
 
  private:
+  static constexpr std::int64_t kQuietSteps = 32;
+
   SchedulerLimits limits_;
   const RequestLoad& load_;
+  // Nobody looks in the prefix cache but sequences that lost their blocks, of which there are
+  // `lost_` (Sequence::lost), the last one since step `last_lost_`.
+  bool may_count_ = false;
+  std::int64_t lost_ = 0, last_lost_ = 0;
 };
 
 }  // namespace orrery

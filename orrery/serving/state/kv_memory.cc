@@ -40,9 +40,30 @@ KvMemory::KvMemory(const SchedulerLimits& limits, std::int64_t blocks, bool pref
   plain_ = groups_.count() == 1 && !window_pool_ && !tiers_.on() && state_blocks_ == 0;
 }
 
-void KvMemory::number_blocks(std::span<Sequence> sequences) {
+void KvMemory::number_blocks(std::span<const Slot> running, std::span<Sequence> all) {
   if (!std::exchange(counting_, false)) return;
-  for (Sequence& s : sequences) pool_.number(std::exchange(s.counted, 0), s.blocks);
+  each_with_blocks(
+      running, all, [](const Sequence& s) { return s.counted; },
+      [this](Sequence& s) { pool_.number(std::exchange(s.counted, 0), s.blocks); });
+}
+
+void KvMemory::count_again(std::span<const Slot> running, std::span<Sequence> all) {
+  counting_ = true;
+  each_with_blocks(
+      running, all, [](const Sequence& s) { return static_cast<std::int32_t>(s.blocks.size()); },
+      [](Sequence& s) {
+        s.counted = static_cast<std::int32_t>(s.blocks.size());
+        s.blocks.clear();
+      });
+  pool_.forget_numbers();
+}
+
+bool KvMemory::holds_beyond_prefix(const Sequence& s) const {
+  const auto rows = static_cast<std::int32_t>(KvGroups::rows(s.tokens, block_size_));
+  for (auto row = static_cast<std::int32_t>(prefix_.size()); row < rows; ++row) {
+    if (pool_.find(block_hash(s.request, row)) >= 0) return true;
+  }
+  return false;
 }
 
 void KvMemory::catch_up(Sequence& s, std::int64_t tokens) const {

@@ -12,7 +12,9 @@
 //
 // Blocks are counted and have no numbers (count_blocks()) while nothing is cached, since free
 // blocks are all alike then. They get numbers (number_blocks()) when a request comes whose tokens
-// others may have, or when a request loses its blocks and may look for them.
+// others may have, or when a request loses its blocks and may look for them. Once such requests
+// have computed their tokens again and nothing of them is left in the cache, blocks are counted
+// again (count_again()).
 //
 // Taking a cached prefix takes two calls: cached_prefix() finds it, and take_prefix() takes what
 // the last call of cached_prefix() found. Between them, prefix_blocks(), free_after_prefix(),
@@ -69,8 +71,14 @@ class KvMemory {
   // takes blocks. REQUIRES that none was taken.
   void count_blocks() { counting_ = plain_ && !windowed() && !extents_ && adapter_blocks_ == 0; }
   bool counting() const { return counting_; }
-  // Gives numbers to the blocks of all sequences, and to those that they take from now on.
-  void number_blocks(std::span<Sequence> sequences);
+  // Gives numbers to the blocks of all sequences, and to those that they take from now on. Few of
+  // `all` have blocks that are not in `running`.
+  void number_blocks(std::span<const Slot> running, std::span<Sequence> all);
+  // Counts the blocks of all sequences again, as after count_blocks(). REQUIRES that
+  // count_blocks() counted them, and that nobody looks for what is cached.
+  void count_again(std::span<const Slot> running, std::span<Sequence> all);
+  // Whether the prefix cache holds a row of the sequence that the found prefix leaves out.
+  bool holds_beyond_prefix(const Sequence& s) const;
   // Counts `n` further blocks of sequences as taken. REQUIRES counting(), and that the blocks are
   // free. The sequences learn of them by catch_up().
   void take_counted(std::int64_t n) { pool_.count(n), held_blocks_ += n; }
@@ -204,6 +212,19 @@ class KvMemory {
   std::int64_t in_pool(std::size_t blocks) const {
     const auto n = static_cast<std::int64_t>(blocks);
     return window_pool_ ? n / groups_.count() * groups_.full : n;
+  }
+  // Calls `of` for each sequence that has `blocks` blocks, above 0.
+  template <class Blocks, class Of>
+  void each_with_blocks(std::span<const Slot> running, std::span<Sequence> all,
+                        const Blocks& blocks, const Of& of) const {
+    std::int64_t left = held_blocks_;
+    const auto visit = [&](Sequence& s) {
+      if (blocks(s) == 0) return;
+      left -= blocks(s);
+      of(s);
+    };
+    for (const Slot slot : running) visit(all[slot]);
+    for (auto at = all.begin(); left > 0 && at != all.end(); ++at) visit(*at);
   }
   BlockPool& pool_of(std::int32_t group) {
     return window_pool_ && group >= groups_.full ? *window_pool_ : pool_;

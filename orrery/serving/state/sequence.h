@@ -40,6 +40,8 @@ struct Sequence {
   std::int64_t extent = -1;      // start of its contiguous memory; -1: none
   bool has_adapter = false;      // holds a reference to its adapter in the pool
 
+  bool lost = false;         // its blocks, and has not recovered (EngineState::recovered)
+  bool leaves_rows = false;  // rows that it lost are cached but were not found again
   bool parked = false;       // evicted while steps of it run: in no list until they have ended
   bool entered = false;      // a step has carried it
   std::int64_t ticket = -1;  // rises in the order in which sequences began to run

@@ -202,9 +202,17 @@ Program forward_program(const Architecture& model, const ParallelPlan& plan,
 ProgramParts forward_program_parts(const Architecture& model, const ParallelPlan& plan,
                                    const Precision& precision, const Batch& batch,
                                    const ProgramOptions& options, bool groups_alone) {
+  ProgramParts parts;
+  forward_program_parts(model, plan, precision, batch, options, groups_alone, parts);
+  return parts;
+}
+
+void forward_program_parts(const Architecture& model, const ParallelPlan& plan,
+                           const Precision& precision, const Batch& batch,
+                           const ProgramOptions& options, bool groups_alone, ProgramParts& parts) {
   if (!groups_alone) check_plan(model, plan, precision);
-  const RankStep step{model, plan, precision, options.expert_skew,
-                      rank_batch(batch, plan.dp, options.padding)};
+  RankStep step{model, plan, precision, options.expert_skew,
+                rank_batch(batch, plan.dp, options.padding, std::move(parts.groups))};
   if (model.kind == Kind::kEncoder) {
     for (const SequenceGroup& g : batch.groups) {
       if (g.past == 0) continue;
@@ -220,7 +228,8 @@ ProgramParts forward_program_parts(const Architecture& model, const ParallelPlan
 
   constexpr std::size_t kOpsPerLayer = 14, kOtherOps = 8;
   const std::size_t per_layer = (groups_alone ? 0 : kOpsPerLayer) + batch.groups.size();
-  OpList ops((groups_alone ? 0 : kOtherOps) + model.layers.specs().size() * per_layer);
+  OpList ops(std::move(parts.program.ops), std::move(parts.origins),
+             (groups_alone ? 0 : kOtherOps) + model.layers.specs().size() * per_layer);
   if (slice.start && !groups_alone) add_embedding(ops, step);
   for (std::size_t i = 0; i < model.layers.specs().size(); ++i) {
     const int count = model.layers.count(static_cast<int>(i), range.first, range.last);
@@ -238,11 +247,12 @@ ProgramParts forward_program_parts(const Architecture& model, const ParallelPlan
     ops.collective("pp_send", Collective::Kind::kSend, Collective::Group::kPipeline, plan.pp,
                    rows * step.stream());
   }
-  return {{ops.take(), step.tokens(), step.batch.sampled, range.size()},
-          {step.tokens(), step.batch.all_tokens,
-           model.kind == Kind::kEncoder ? step.batch.sequences : step.batch.logits, stage,
-           decodes_only(step.batch)},
-          ops.take_origins()};
+  parts.program = {ops.take(), step.tokens(), step.batch.sampled, range.size()};
+  parts.totals = {step.tokens(), step.batch.all_tokens,
+                  model.kind == Kind::kEncoder ? step.batch.sequences : step.batch.logits, stage,
+                  decodes_only(step.batch)};
+  parts.origins = ops.take_origins();
+  parts.groups = std::move(step.batch.groups);
 }
 
 }  // namespace orrery

@@ -37,7 +37,8 @@ struct OpOrigin {
 struct ProgramParts {
   Program program;
   StepTotals totals;
-  std::vector<OpOrigin> origins;  // of every op
+  std::vector<OpOrigin> origins;      // of every op
+  std::vector<SequenceGroup> groups;  // of the batch, as the rank has them
 };
 
 // forward_program() with the origins of its ops. `groups_alone`: the ops of kGroups alone. It
@@ -45,5 +46,9 @@ struct ProgramParts {
 ProgramParts forward_program_parts(const Architecture& model, const ParallelPlan& plan,
                                    const Precision& precision, const Batch& batch,
                                    const ProgramOptions& options, bool groups_alone);
+// The same into `parts`, whose memory is used again.
+void forward_program_parts(const Architecture& model, const ParallelPlan& plan,
+                           const Precision& precision, const Batch& batch,
+                           const ProgramOptions& options, bool groups_alone, ProgramParts& parts);
 
 }  // namespace orrery

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "orrery/base/error.h"
 
@@ -49,14 +50,16 @@ std::int64_t Batch::sequences() const {
   return n;
 }
 
-RankBatch rank_batch(const Batch& batch, int dp, std::int64_t padding) {
+RankBatch rank_batch(const Batch& batch, int dp, std::int64_t padding,
+                     std::vector<SequenceGroup> memory) {
   check(batch, padding);
   RankBatch rank;
   rank.padding = padding;
   rank.adapters = batch.adapters;
   rank.lora = batch.lora;
   rank.all_tokens = std::max(batch.all_tokens, batch.tokens()) + padding * dp;
-  rank.groups = batch.groups;
+  rank.groups = std::move(memory);
+  rank.groups.assign(batch.groups.begin(), batch.groups.end());
   if (dp > 1 && batch.all_tokens == 0) {
     std::stable_sort(
         rank.groups.begin(), rank.groups.end(),

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "orrery/model/architecture/architecture.h"
@@ -24,8 +25,9 @@ struct RankBatch {
 };
 
 // The share of the busiest dp group. Sequences are dealt to the groups in turn, those with the most
-// new tokens first. InputError as for forward_program.
-RankBatch rank_batch(const Batch& batch, int dp, std::int64_t padding);
+// new tokens first. InputError as for forward_program. `memory`: used for RankBatch::groups.
+RankBatch rank_batch(const Batch& batch, int dp, std::int64_t padding,
+                     std::vector<SequenceGroup> memory = {});
 
 // Whether every sequence computes one token or verifies drafts.
 bool decodes_only(const RankBatch& batch);
@@ -57,7 +59,12 @@ struct RowPasses {
 
 class OpList {
  public:
-  explicit OpList(std::size_t expected) {
+  explicit OpList(std::size_t expected) : OpList({}, {}, expected) {}
+  // Uses the memory of `ops` and `origins`, whose contents are lost.
+  OpList(std::vector<ProgramOp> ops, std::vector<OpOrigin> origins, std::size_t expected)
+      : ops_(std::move(ops)), origins_(std::move(origins)) {
+    ops_.clear();
+    origins_.clear();
     ops_.reserve(expected);
     origins_.reserve(expected);
   }

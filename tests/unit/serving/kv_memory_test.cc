@@ -81,6 +81,46 @@ TEST(KvMemory, CountedBlocksGetNumbersWhenOneLosesThem) {
   });
 }
 
+// Once a sequence that lost its blocks has computed its tokens again, blocks need no numbers. They
+// do if the cache still holds a row of it: of 16 tokens the last row is computed again.
+TEST(KvMemory, BlocksAreCountedAgainWhenNobodyLooksForThem) {
+  SchedulerLimits limits;
+  limits.block_size = 4;
+  for (const std::int32_t tokens : {17, 16}) {
+    RequestLoad load;
+    load.requests.resize(2);
+    for (Request& r : load.requests) r.input = tokens, r.output = 3;
+    EngineState e(limits, 20, true, load);
+    e.kv.count_blocks();
+    const auto admit = [&](std::int32_t found) {
+      const Slot slot = e.queues.waiting.front();
+      EXPECT_EQ(e.kv.cached_prefix(e.at(slot)), found);
+      e.admit(tokens - found);
+      e.kv.compute(e.at(slot), tokens - found);
+      return slot;
+    };
+    for (std::uint32_t i = 0; i < 2; ++i) e.enter(i, 3), admit(0);
+    const std::int64_t free = e.kv.pool().free(), each = (20 - free) / 2;
+    std::vector<Slot> slots;
+    const Slot lost = e.evict_running(1, slots);
+    for (int step = 0; step < 100; ++step) e.decode_group.plan(e, slots);
+    e.count_blocks_again();
+    EXPECT_FALSE(e.kv.counting());
+    EXPECT_EQ(admit(tokens == 17 ? 16 : 12), lost);
+    e.recovered(e.at(lost));
+    e.count_blocks_again();
+    EXPECT_EQ(e.kv.counting(), tokens == 17);
+    EXPECT_EQ(e.kv.pool().free(), free);
+    EXPECT_EQ(e.kv.blocks_of(e.at(lost)), each);
+    e.evict_running(0, slots);
+    EXPECT_FALSE(e.kv.counting());
+    EXPECT_EQ(e.kv.pool().free(), free + each);
+    EXPECT_EQ(e.kv.cached_prompt(0), tokens == 17 ? 16 : 12);
+    e.leave(lost, false);
+    EXPECT_EQ(e.kv.pool().free(), 20);
+  }
+}
+
 // Blocks that ids do not identify are found by their own request, if it lost them before its end.
 TEST(KvMemory, BlocksOfARequestAloneAreFoundWhenItReturns) {
   SchedulerLimits limits;
