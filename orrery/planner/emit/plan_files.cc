@@ -12,6 +12,7 @@
 #include "orrery/planner/emit/launch.h"
 #include "orrery/planner/emit/platforms.h"
 #include "orrery/planner/space/board_settings.h"
+#include "orrery/planner/verify/slo_limits.h"
 #include "orrery/scenario/document/scenario_keys.h"
 
 namespace orrery {
@@ -160,24 +161,34 @@ std::string bench_script(const Scenario& service, const std::string& model) {
       std::llround(load.isl), std::llround(load.osl), load.rate, load.requests);
 }
 
+// The percentiles of latencies against which limits of the plans' questions are held, or would be.
+std::vector<std::string> held_latencies(const Plans& plans) {
+  std::vector<std::string> out;
+  for (const SloLimit limit : kSloLimits) {
+    for (const Scenario& question : plans.questions) {
+      std::string name = metric_of(question.as<PlanQuestion>().service.slo, limit);
+      if (std::find(out.begin(), out.end(), name) == out.end() && name != "tpot_p50")
+        out.push_back(std::move(name));
+    }
+  }
+  return out;
+}
+
 // A plan a line, with the figures by which plans are compared; empty where it has none.
 std::string front_table(const Plans& plans) {
-  constexpr std::pair<const char*, const char*> kFigures[] = {
-      {"cost_per_hour", "usd_per_hour"},
-      {"chance", "chance_percent"},
-      {"headroom", "headroom_percent"},
-      {"ttft_p99", "ttft_p99_ms"},
-      {"tpot_p50", "tpot_p50_ms"},
-      {"tpot_p99", "tpot_p99_ms"},
-      {"e2e_p99", "e2e_p99_ms"},
-      {"output_throughput", "output_tokens_per_s"},
-      {"energy_per_token", "joules_per_output_token"}};
+  std::vector<std::pair<std::string, std::string>> figures = {{"cost_per_hour", "usd_per_hour"},
+                                                              {"chance", "chance_percent"},
+                                                              {"headroom", "headroom_percent"},
+                                                              {"tpot_p50", "tpot_p50_ms"}};
+  for (const std::string& name : held_latencies(plans)) figures.emplace_back(name, name + "_ms");
+  figures.emplace_back("output_throughput", "output_tokens_per_s");
+  figures.emplace_back("energy_per_token", "joules_per_output_token");
   std::string out = "plan,fleet,gpus,requests_per_s";
-  for (const auto& [metric, column] : kFigures) out += fmt::format(",{}", column);
+  for (const auto& [metric, column] : figures) out += "," + column;
   for (std::size_t i = 0; i < plans.fleets.size(); ++i) {
     const FleetPlan& f = plans.fleets[i];
     out += fmt::format("\n{},\"{}\",{},{:.6g}", i + 1, f.name(), f.gpus(), plans.rates[i]);
-    for (const auto& [metric, column] : kFigures) {
+    for (const auto& [metric, column] : figures) {
       const Metric* m = plans.answer.points.at(i).find(metric);
       out += m == nullptr ? "," : fmt::format(",{:.6g}", m->value);
     }
