@@ -42,7 +42,20 @@ std::string launch_script(const Bundle& bundle, const FleetPlan& plan, const std
                        s.option.gpus(), s.option.gpus() == 1 ? "" : "s");
     out += board_commands({s.option.power_limit, s.option.clock});
     if (!c.needs.empty()) out += fmt::format("# Needs {}.\n", c.needs);
+    if (!c.options.empty())
+      out += fmt::format("# Reads {}, which lies beside this file.\n", c.options_file);
     out += c.command.empty() ? fmt::format("# No command: {}.\n", c.refused) : c.command + "\n";
+  }
+  return out;
+}
+
+// The files of options that the commands of a plan name.
+Files options_files(const Bundle& bundle, const FleetPlan& plan, const std::string& model,
+                    std::int64_t max_model_len) {
+  Files out;
+  for (const Started& s : started(plan)) {
+    LaunchCommand c = launch_command(bundle, s.option, s.role, model, max_model_len);
+    if (!c.options.empty()) out.emplace_back(c.options_file, std::move(c.options));
   }
   return out;
 }
@@ -52,6 +65,16 @@ std::string kubernetes(const Bundle& bundle, const FleetPlan& plan, const std::s
   const LaunchCommand c =
       launch_command(bundle, plan.engine, EngineRole::kBoth, model, max_model_len);
   if (c.command.empty()) return "";
+  std::string mounted, volumes, options;
+  if (!c.options.empty()) {
+    mounted =
+        "\n          workingDir: /plan\n          volumeMounts: [{name: options, mountPath: "
+        "/plan}]";
+    volumes = "\n      volumes: [{name: options, configMap: {name: orrery-plan}}]";
+    options = fmt::format(
+        "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: orrery-plan}}\ndata:\n  {}: {}\n",
+        c.options_file, nlohmann::json(c.options).dump());
+  }
   return fmt::format(
       R"(apiVersion: apps/v1
 kind: Deployment
@@ -66,10 +89,10 @@ spec:
         - name: engine
           image: {}
           command: ["/bin/sh", "-c"]
-          args: [{}]
+          args: [{}]{}
           ports: [{{containerPort: 8000}}]
           readinessProbe: {{httpGet: {{path: /health, port: 8000}}, failureThreshold: 120}}
-          resources: {{limits: {{nvidia.com/gpu: {}}}}}
+          resources: {{limits: {{nvidia.com/gpu: {}}}}}{}
 ---
 apiVersion: v1
 kind: Service
@@ -77,8 +100,9 @@ metadata: {{name: orrery-plan}}
 spec:
   selector: {{app: orrery-plan}}
   ports: [{{port: 8000}}]
-)",
-      plan.engines, c.image, nlohmann::json(c.command).dump(), plan.engine.gpus());
+{})",
+      plan.engines, c.image, nlohmann::json(c.command).dump(), mounted, plan.engine.gpus(), volumes,
+      options);
 }
 
 // The rate of an engine at which Kubernetes starts another one. It does so beyond a tolerance of
@@ -218,6 +242,8 @@ Files plan_files(const Bundle& bundle, const Plans& plans) {
     at_rate(std::get<ServiceQuestion>(service.asked), plans.rates[i]);
     out.emplace_back(folder + "scenario.json", to_json(service).dump(1) + "\n");
     out.emplace_back(folder + "launch.sh", launch_script(bundle, plan, model, longest));
+    for (auto& [name, text] : options_files(bundle, plan, model, longest))
+      out.emplace_back(folder + name, std::move(text));
     out.emplace_back(folder + "bench.sh", bench_script(service, model));
     for (auto& file : platform_files(bundle, plan, model, longest, node_gpus(bundle, plan)))
       out.emplace_back(folder + file.first, named(std::move(file.second), plans, i));
