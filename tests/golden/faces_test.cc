@@ -115,6 +115,11 @@ TEST(Faces, PicturesOfEveryVerb) {
         << ask;
     EXPECT_THAT(read_file(page), Not(HasSubstr("src="))) << ask;
   }
+  const std::string front =
+      "plan -m llama-3-8b --gpu h100-sxm --tp 1,2 --pp 1 --rate 20 --requests 100 --objective "
+      "pareto --slo tpot:p95:40ms --svg ";
+  EXPECT_EQ(run_program(front + svg).code, 0);
+  EXPECT_THAT(read_file(svg), HasSubstr("tpot p95 [ms]"));
   const std::string one = "estimate -m llama-3-8b -g h100-sxm --svg " + svg;
   EXPECT_EQ(run_program(one + " --picture kernels").code, 0);
   EXPECT_THAT(read_file(svg), HasSubstr("gate_up_proj"));

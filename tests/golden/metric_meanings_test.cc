@@ -154,7 +154,10 @@ TEST_F(Meanings, AreThoseOfTheMetrics) {
 TEST(MetricMeanings, QuantilesAndComparisonsHaveTheirMetrics) {
   EXPECT_EQ(find_metric_meaning("ttft_p99"), find_metric_meaning("ttft"));
   EXPECT_EQ(find_metric_meaning("collocated_tpot_p50"), find_metric_meaning("tpot"));
-  EXPECT_EQ(find_metric_meaning("ttft_p98"), nullptr);
+  EXPECT_EQ(find_metric_meaning(percentile_metric("ttft_class_chat", 99.9)),
+            find_metric_meaning("ttft_class_chat"));
+  EXPECT_EQ(find_metric_meaning("ttft_p101"), nullptr);
+  EXPECT_EQ(find_metric_meaning("ttft_pages"), nullptr);
   EXPECT_EQ(find_metric_meaning("collocated_"), nullptr);
   EXPECT_EQ(find_metric_meaning(""), nullptr);
 }

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <set>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "apps/cli/flags/help.h"
 #include "apps/cli/output/output.h"
@@ -42,8 +45,26 @@ constexpr const char* kColumnsOfRun[] = {"time_to_train", "cost", "in_time",
 
 bool is_run(const Point& p) { return p.find("time_to_train") != nullptr; }
 
-std::span<const char* const> shown_of(const Point& p) {
-  return is_run(p) ? std::span<const char* const>(kOfRun) : kOfService;
+// Latencies of a service at the percentiles of its limits, beside those that are always shown.
+std::vector<std::string> held_latencies(const Point& p) {
+  std::vector<std::string> out;
+  for (const char* name : {"ttft_p", "tpot_p", "e2e_p"}) {
+    for (const Metric& m : p.metrics) {
+      const bool usual =
+          m.name.ends_with("_p50") || m.name.ends_with("_p90") || m.name.ends_with("_p99");
+      if (m.name.starts_with(name) && !usual && m.name.find("class") == m.name.npos)
+        out.push_back(m.name);
+    }
+  }
+  return out;
+}
+
+std::vector<std::string> shown_of(const Point& p) {
+  if (is_run(p)) return {std::begin(kOfRun), std::end(kOfRun)};
+  std::vector<std::string> out(std::begin(kOfService), std::end(kOfService));
+  const std::vector<std::string> more = held_latencies(p);
+  out.insert(std::find(out.begin(), out.end(), "slo_attainment"), more.begin(), more.end());
+  return out;
 }
 
 // The fleet or layout of a plan, which its first note says.
@@ -85,7 +106,7 @@ std::string plan_table(const Answer& answer) {
   std::set<std::string> said;  // notes of the first plan
   for (const Point& p : answer.points) {
     out += wrapped(fmt::format("{}. {}", ++number_of_plan, place(p)), 80, "");
-    for (const char* name : shown_of(p)) {
+    for (const std::string& name : shown_of(p)) {
       const Metric* m = p.find(name);
       if (m == nullptr) continue;
       out +=
@@ -108,7 +129,7 @@ std::string plan_page(const Answer& answer) {
   std::string out =
       fmt::format("# {}\n\n{}\n## Plan 1\n\n| | | 90 % interval | origin |\n|---|---|---|---|\n",
                   answer.scenario, plans_markdown(answer));
-  for (const char* name : shown_of(best)) {
+  for (const std::string& name : shown_of(best)) {
     const Metric* own = best.find(name);
     if (own == nullptr) continue;
     const Metric m = readable(*own);

@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "apps/face/pictures/drawing.h"
 #include "apps/face/plot.h"
+#include "orrery/scenario/answer/metric_meanings.h"
 
 namespace orrery::face {
 namespace {
@@ -15,11 +17,22 @@ bool less_is_better(const std::string& name) {
   return name.find("throughput") == std::string::npos && name != "mfu" && name != "headroom";
 }
 
-// The latency whose limit the points of a front differ in (`plan.front`), at its 99th percentile.
+// The percentile of a latency against which the question's limit is held, or would be: "tpot_p95".
+std::string held_latency(const Answer& a, const std::string& name) {
+  double percentile = 99;
+  if (const auto slo = a.resolved.find("slo"); slo != a.resolved.end() && slo->is_object()) {
+    for (const std::string& key : {std::string("percentile"), name + "_percentile"})
+      if (const auto at = slo->find(key); at != slo->end() && at->is_number())
+        percentile = at->get<double>();
+  }
+  return percentile_metric(name, percentile);
+}
+
+// The latency whose limit the points of a front differ in (`plan.front`).
 std::string front_latency(const Answer& a) {
   for (const char* name : {"ttft", "tpot", "e2e"})
     for (const Point& p : a.points)
-      if (p.at.contains(fmt::format("slo_{}", name))) return fmt::format("{}_p99", name);
+      if (p.at.contains(fmt::format("slo_{}", name))) return held_latency(a, name);
   return "";
 }
 
@@ -37,7 +50,10 @@ std::pair<std::string, std::string> axes_of(const Answer& a) {
     return {differs(a, "cost_per_hour") ? "cost_per_hour" : "output_throughput", latency};
   const std::string x = metric_among(a, {"time_to_train", "cost_per_hour", "tpot"});
   if (x == "time_to_train") return {x, metric_among(a, {"cost", "gpu_hours"})};
-  if (a.complete) return {x, metric_among(a, {"tpot_p99", "ttft_p99"})};
+  if (a.complete) {
+    const std::string tpot = held_latency(a, "tpot"), ttft = held_latency(a, "ttft");
+    return {x, metric_among(a, {tpot.c_str(), ttft.c_str(), "tpot_p99", "ttft_p99"})};
+  }
   return {x, metric_among(a, {"prefill_throughput", "output_throughput"})};
 }
 

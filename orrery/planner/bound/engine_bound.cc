@@ -90,7 +90,7 @@ struct StepLimit {
 };
 
 // The limits that a step of at least half of the requests must keep by itself.
-StepLimit step_limit(const ServiceQuestion::Slo& slo, const PlannedLoad& load) {
+StepLimit step_limit(const ServiceQuestion::Slo& slo, const PlannedLoad& load, bool caches) {
   constexpr double kHalf = 50;
   const auto counts = [&slo](Seconds limit, const std::optional<double>& percentile) {
     return limit > Seconds(0) && percentile.value_or(slo.percentile) >= kHalf;
@@ -100,7 +100,7 @@ StepLimit step_limit(const ServiceQuestion::Slo& slo, const PlannedLoad& load) {
   if (counts(slo.tpot, slo.tpot_percentile)) out.decode = slo.tpot / ms;
   if (counts(slo.e2e, slo.e2e_percentile) && load.equal)
     out.decode = std::min(out.decode, slo.e2e / ms / load.osl);
-  if (counts(slo.ttft, slo.ttft_percentile) && load.equal && !load.shares_prompts)
+  if (counts(slo.ttft, slo.ttft_percentile) && load.equal && !(load.shares_prompts && caches))
     out.prefill = slo.ttft / ms;
   out.usual = out.decode;
   for (const SloClass& c : slo.classes)
@@ -114,7 +114,8 @@ EngineBound engine_bound(Runner& runner, const Scenario& question, const EngineO
                          const PlannedLoad& load) {
   EngineBound out;
   Batches batches(runner, question, option, load);
-  StepLimit limit = step_limit(question.as<PlanQuestion>().service.slo, load);
+  StepLimit limit =
+      step_limit(question.as<PlanQuestion>().service.slo, load, option.prefix_caching);
   const TokensOfStep tokens = tokens_of_step(option.speculation);
   limit.decode *= tokens.most, limit.usual *= tokens.mean;
   try {
@@ -159,7 +160,8 @@ EngineBound engine_bound(Runner& runner, const Scenario& question, const EngineO
         out.likely = std::max(out.likely, n / (prefill + steps * step));
       if (b == capacity || step * 1e3 > limit.decode) break;
     }
-    if (load.shares_prompts) out.prefill = std::numeric_limits<double>::infinity();
+    if (load.shares_prompts && option.prefix_caching)
+      out.prefill = std::numeric_limits<double>::infinity();
     if (out.likely <= 0) out.likely = out.most() / 2;
   } catch (const Infeasible&) {
     out.misfit = "the layout breaks a rule of the model";

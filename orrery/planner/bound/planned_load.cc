@@ -3,10 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "orrery/base/error.h"
 
 namespace orrery {
+
+namespace {
+
+// Whether two prompts have their first id in common.
+bool repeats_prompts(const RequestLoad& load) {
+  std::unordered_set<std::uint64_t> first;
+  for (const Request& r : load.requests)
+    if (r.ids > 0 && !first.insert(load.ids[r.first_id]).second) return true;
+  return false;
+}
+
+}  // namespace
 
 PlannedLoad planned_load(const ServiceQuestion& service, std::vector<std::string>& notes) {
   if (service.max_concurrency > 0)
@@ -34,6 +47,7 @@ PlannedLoad planned_load(const ServiceQuestion& service, std::vector<std::string
   }
   out.shares_prompts = !service.trace.empty() || service.shared_prefix > 0 || service.samples > 1 ||
                        service.turns != "1";
+  out.repeats_prompts = repeats_prompts(load);
   if (service.trace.empty() || out.rate <= 0) return out;
   if (std::optional<ThinnedLoad> part = thinned(load)) {
     notes.push_back(fmt::format(

@@ -16,7 +16,8 @@ struct PlannedLoad {
   double isl = 1, osl = 1;  // mean tokens of a prompt, of an output
   std::int64_t requests = 0, longest = 0;  // tokens of the longest request, prompt and output
   bool equal = false;                      // all requests have these lengths
-  bool shares_prompts = false;  // prompts repeat others, so that caches may shorten prefill
+  bool shares_prompts = false;   // prompts may repeat others, so that caches may shorten prefill
+  bool repeats_prompts = false;  // some prompts do begin as others
   // The part of a long trace with which fleets are tried; null: all of the load is.
   std::shared_ptr<const RequestLoad> part = nullptr;
 };

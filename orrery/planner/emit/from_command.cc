@@ -9,6 +9,7 @@
 #include "orrery/model/catalog/catalog.h"
 #include "orrery/planner/answer/run_planner.h"
 #include "orrery/planner/bound/engine_bound.h"
+#include "orrery/planner/emit/launch.h"
 #include "orrery/planner/emit/launch_reader.h"
 #include "orrery/planner/verify/race.h"
 #include "orrery/planner/verify/trials.h"
@@ -17,15 +18,6 @@ namespace orrery {
 namespace {
 
 constexpr const char* kKey = "plan.from_command";
-
-// The id of a model of the catalog by one of its names; empty: the catalog does not have it.
-std::string id_of_model(const Bundle& bundle, const std::string& name) {
-  for (const ModelEntry& e : model_index(bundle)) {
-    if (e.id == name || std::find(e.aliases.begin(), e.aliases.end(), name) != e.aliases.end())
-      return e.id;
-  }
-  return "";
-}
 
 LaunchRead checked(const Bundle& bundle, const Scenario& question, const std::string& command) {
   if (divides(question.as<PlanQuestion>().choice))
@@ -36,8 +28,8 @@ LaunchRead checked(const Bundle& bundle, const Scenario& question, const std::st
     throw InputError(fmt::format(
         "{}: the command starts an engine for prefill or decode alone; expected one that does both",
         kKey));
-  const std::string own = id_of_model(bundle, read.model),
-                    wanted = id_of_model(bundle, question.model);
+  const std::string own = catalog_id(bundle, read.model),
+                    wanted = catalog_id(bundle, question.model);
   if (!own.empty() && !wanted.empty() && own != wanted)
     throw InputError(
         fmt::format("{}: the command serves {}, the question asks about {}", kKey, own, wanted));
@@ -62,6 +54,7 @@ std::string differences(const EngineOption& own, const EngineOption& plan) {
   add("pp", std::to_string(own.pp), std::to_string(plan.pp));
   add("dp", std::to_string(own.dp), std::to_string(plan.dp));
   add("ep", std::to_string(own.ep), std::to_string(plan.ep));
+  add("prefix caching", own.prefix_caching ? "on" : "off", plan.prefix_caching ? "on" : "off");
   add("speculation", own.speculation.method, plan.speculation.method);
   return out;
 }
@@ -79,11 +72,15 @@ class Rival {
     PlanChoice& choice = std::get<PlanQuestion>(question_.asked).choice;
     choice.top = 1, choice.modes = {"aggregated"};
     if (choice.objective != PlanObjective::kThroughput) choice.gpus = 0, choice.budget = 0;
+    if (option_.speculation.on()) assume_drafts();
     const bool money = choice.objective == PlanObjective::kCost || choice.budget > 0;
     if (money && !question_.cost.asked()) question_.cost.tier = "on_demand";
     if (read.max_model_len > 0) question_.workload.max_model_len = read.max_model_len;
     load_ = planned_load(question_.as<PlanQuestion>().service, notes_);
   }
+
+  // What is taken for granted of the command; empty: nothing.
+  const std::string& assumed() const { return assumed_; }
 
   // A sentence about its best fleet on a type of GPU, beside the best plan.
   std::string on(const GpuStock& gpu, const FleetPlan& best) {
@@ -113,10 +110,25 @@ class Rival {
   }
 
  private:
+  // No flag tells how many drafts are accepted: the question does, if it has the same method.
+  void assume_drafts() {
+    SpeculationChoice& own = option_.speculation;
+    const SpeculationChoice& asked = question_.as<PlanQuestion>().service.speculation;
+    const bool same = asked.method == own.method;
+    if (same) {
+      own.acceptance = asked.acceptance, own.decay = asked.decay, own.spread = asked.spread;
+      own.cost = asked.cost;
+    }
+    assumed_ = fmt::format(
+        "the command speculates by {} with {} drafts: their acceptance is {}", own.method,
+        own.tokens, same ? "that of the question" : "0.7, the default of speculation.acceptance");
+  }
+
   Runner& runner_;
   Scenario question_;
   EngineOption option_;
   std::vector<std::string> notes_;
+  std::string assumed_;
   PlannedLoad load_;
 };
 
@@ -129,6 +141,7 @@ std::vector<std::string> beside_command(Runner& runner, const Scenario& question
   std::vector<std::string> out;
   for (const std::string& text : question.as<PlanQuestion>().choice.gpu)
     out.push_back(rival.on(GpuStock::parse(text), plans.fleets.front()));
+  if (!rival.assumed().empty()) out.push_back(rival.assumed());
   std::string unread;
   for (const std::string& word : read.unread) unread += " " + word;
   if (!unread.empty())

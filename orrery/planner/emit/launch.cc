@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "orrery/model/catalog/catalog.h"
 #include "orrery/planner/emit/launch_facts.h"
@@ -29,29 +30,12 @@ std::string no_speculation(const LaunchFacts& facts, const EngineOption& option)
   return "";
 }
 
-}  // namespace
+using LaunchValues = fmt::dynamic_format_arg_store<fmt::format_context>;
 
-std::string hub_name(const Bundle& bundle, const std::string& model) {
-  for (const ModelEntry& e : model_index(bundle)) {
-    if (e.id != model) continue;
-    for (const std::string& alias : e.aliases)
-      if (alias.find('/') != std::string::npos) return alias;
-  }
-  return model;
-}
-
-LaunchCommand launch_command(const Bundle& bundle, const EngineOption& option, EngineRole role,
-                             const std::string& model, std::int64_t max_model_len) {
-  LaunchCommand out;
-  const std::optional<LaunchFacts> known = launch_facts(bundle, option.engine);
-  if (!known) {
-    out.refused = fmt::format("no flags of {} are known (catalog/launch)", option.engine);
-    return out;
-  }
-  const LaunchFacts& facts = *known;
-  out.image = facts.image;
-  out.requests_counter = facts.requests_counter;
-  fmt::dynamic_format_arg_store<fmt::format_context> values;
+// The values of a plan that the texts of the facts name.
+LaunchValues values_of(const Bundle& bundle, const EngineOption& option, const std::string& model,
+                       std::int64_t max_model_len, const std::string& options_file) {
+  LaunchValues values;
   values.push_back(fmt::arg("model", model));
   values.push_back(fmt::arg("tp", option.tp));
   values.push_back(fmt::arg("pp", option.pp));
@@ -65,40 +49,121 @@ LaunchCommand launch_command(const Bundle& bundle, const EngineOption& option, E
   values.push_back(fmt::arg("draft_model", drafts.on() ? hub_name(bundle, drafts.model) : ""));
   values.push_back(fmt::arg("draft_tokens", drafts.tokens));
   values.push_back(fmt::arg("verified_tokens", drafts.tokens + 1));
-  std::string text;
-  const auto add = [&](bool wanted, const std::string& flag, const char* what) {
+  values.push_back(fmt::arg("options_file", options_file));
+  return values;
+}
+
+// The texts of the facts that a plan needs, as the command and the options file have them.
+class Texts {
+ public:
+  Texts(const LaunchFacts& facts, const std::string& engine) : facts_(facts), engine_(engine) {}
+
+  void add(bool wanted, const std::string& text, const char* what) {
     if (!wanted) return;
-    if (flag.empty() && out.refused.empty())
-      out.refused = fmt::format("{} has no flag for {} (catalog/launch)", option.engine, what);
-    text += " " + flag;
-  };
-  add(option.tp * option.dp > 1 && (option.tp > 1 || facts.tp.find("{ranks}") != facts.tp.npos),
+    if (text.empty()) refuse(fmt::format("{} has no flag for {} (catalog/launch)", engine_, what));
+    add(text);
+  }
+  void add(const std::string& text) {
+    if (!is_of_options_file(text)) {
+      flags += " " + text;
+      return;
+    }
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);)
+      if (options.find(line + "\n") == options.npos) options += line + "\n";
+  }
+  void refuse(const std::string& why) {
+    if (refused.empty()) refused = why;
+  }
+  // To be called last.
+  void name_options_file() {
+    if (!options.empty()) add(true, facts_.options_file, "an options file");
+  }
+
+  std::string flags, options, refused;
+
+ private:
+  const LaunchFacts& facts_;
+  const std::string& engine_;
+};
+
+const char* options_file_of(EngineRole role) {
+  constexpr const char* kNames[] = {"options.yaml", "options-prefill.yaml", "options-decode.yaml"};
+  return kNames[static_cast<std::size_t>(role)];
+}
+
+}  // namespace
+
+std::string hub_name(const Bundle& bundle, const std::string& model) {
+  for (const ModelEntry& e : model_index(bundle)) {
+    if (e.id != model) continue;
+    for (const std::string& alias : e.aliases)
+      if (alias.find('/') != std::string::npos) return alias;
+  }
+  return model;
+}
+
+std::string catalog_id(const Bundle& bundle, const std::string& name) {
+  for (const ModelEntry& e : model_index(bundle)) {
+    if (e.id == name || std::find(e.aliases.begin(), e.aliases.end(), name) != e.aliases.end())
+      return e.id;
+  }
+  return "";
+}
+
+LaunchCommand launch_command(const Bundle& bundle, const EngineOption& option, EngineRole role,
+                             const std::string& model, std::int64_t max_model_len) {
+  LaunchCommand out;
+  const std::optional<LaunchFacts> known = launch_facts(bundle, option.engine);
+  if (!known) {
+    out.refused = fmt::format("no flags of {} are known (catalog/launch)", option.engine);
+    return out;
+  }
+  const LaunchFacts& facts = *known;
+  out.image = facts.image;
+  out.requests_counter = facts.requests_counter;
+  Texts texts(facts, option.engine);
+  texts.add(
+      option.tp * option.dp > 1 && (option.tp > 1 || facts.tp.find("{ranks}") != facts.tp.npos),
       facts.tp, "tensor-parallel ranks");
-  add(option.pp > 1, facts.pp, "pipeline stages");
-  add(option.dp > 1, facts.dp, "data-parallel attention");
-  add(option.ep > 1, facts.ep, "expert-parallel groups");
-  add(max_model_len > 0, facts.max_model_len, "the longest sequence");
-  add(option.max_num_seqs > 0, facts.max_num_seqs, "the most sequences at once");
-  add(option.max_num_batched_tokens > 0, facts.max_num_batched_tokens, "the most tokens of a step");
+  texts.add(option.pp > 1, facts.pp, "pipeline stages");
+  texts.add(option.dp > 1, facts.dp, "data-parallel attention");
+  if (option.dp > 1 && option.tp > 1 && facts.dp.find("{dp}") == facts.dp.npos)
+    texts.refuse(fmt::format("data-parallel attention of {} takes all ranks (catalog/launch)",
+                             option.engine));
+  texts.add(option.ep > 1, facts.ep, "expert-parallel groups");
+  texts.add(max_model_len > 0, facts.max_model_len, "the longest sequence");
+  texts.add(option.max_num_seqs > 0, facts.max_num_seqs, "the most sequences at once");
+  texts.add(option.max_num_batched_tokens > 0, facts.max_num_batched_tokens,
+            "the most tokens of a step");
+  texts.add(!option.prefix_caching, facts.no_prefix_caching, "no prefix caching");
+  const SpeculationChoice& drafts = option.speculation;
   if (drafts.on()) {
     const std::string why = no_speculation(facts, option);
-    if (out.refused.empty()) out.refused = why;
-    if (why.empty()) text += " " + facts.speculation.at(drafts.method);
+    why.empty() ? texts.add(facts.speculation.at(drafts.method)) : texts.refuse(why);
   }
   if (!option.format.empty()) {
     const auto format = facts.formats.find(option.format);
     if (format != facts.formats.end()) {
-      text += " " + format->second;
+      texts.add(format->second);
     } else if (facts.checkpoint_formats || !facts.formats.empty()) {
       out.needs = fmt::format("a checkpoint of the model in {}", option.format);
     }
   }
-  const std::size_t layout = text.size();
-  add(role == EngineRole::kPrefill, facts.prefill, "prefill alone");
-  add(role == EngineRole::kDecode, facts.decode, "decode alone");
+  const std::size_t layout = texts.flags.size();
+  texts.add(role == EngineRole::kPrefill, facts.prefill, "prefill alone");
+  texts.add(role == EngineRole::kDecode, facts.decode, "decode alone");
+  texts.name_options_file();
+  out.refused = texts.refused;
   if (!out.refused.empty()) return out;
-  out.command = fmt::vformat(facts.command + text, values);
-  out.flags = fmt::vformat(text.substr(0, layout), values);
+  const LaunchValues values =
+      values_of(bundle, option, model, max_model_len, options_file_of(role));
+  out.command = fmt::vformat(facts.command + texts.flags, values);
+  out.flags = fmt::vformat(texts.flags.substr(0, layout), values);
+  if (!texts.options.empty()) {
+    out.options_file = options_file_of(role);
+    out.options = fmt::vformat(texts.options, values);
+  }
   return out;
 }
 

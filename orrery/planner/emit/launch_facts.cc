@@ -26,6 +26,9 @@ void declare(Fields& f, LaunchFacts& l) {
         g.add("max_num_seqs", l.max_num_seqs, "most sequences at once").verbatim();
         g.add("max_num_batched_tokens", l.max_num_batched_tokens, "most tokens of a step")
             .verbatim();
+        g.add("prefix_caching", l.prefix_caching, "prefix caching, where it is on anyway")
+            .verbatim();
+        g.add("no_prefix_caching", l.no_prefix_caching, "no prefix caching").verbatim();
       },
       "flags of a layout");
   const auto add_map = [&f](const char* key, std::map<std::string, std::string>& map,
@@ -43,6 +46,7 @@ void declare(Fields& f, LaunchFacts& l) {
   f.add("speculation_without_dp", l.speculation_without_dp,
         "methods of speculation that the engine does not combine with data-parallel attention");
   f.add("checkpoint_formats", l.checkpoint_formats, "formats are those of the checkpoint");
+  f.add("options_file", l.options_file, "flag that names the options file").verbatim();
   f.add("prefill", l.prefill, "flags of an engine that prefills alone").verbatim();
   f.add("decode", l.decode, "flags of an engine that decodes alone").verbatim();
   f.add("requests_counter", l.requests_counter, "counter of Prometheus that counts requests")

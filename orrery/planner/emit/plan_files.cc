@@ -12,6 +12,7 @@
 #include "orrery/planner/emit/launch.h"
 #include "orrery/planner/emit/platforms.h"
 #include "orrery/planner/space/board_settings.h"
+#include "orrery/planner/verify/slo_limits.h"
 #include "orrery/scenario/document/scenario_keys.h"
 
 namespace orrery {
@@ -41,7 +42,20 @@ std::string launch_script(const Bundle& bundle, const FleetPlan& plan, const std
                        s.option.gpus(), s.option.gpus() == 1 ? "" : "s");
     out += board_commands({s.option.power_limit, s.option.clock});
     if (!c.needs.empty()) out += fmt::format("# Needs {}.\n", c.needs);
+    if (!c.options.empty())
+      out += fmt::format("# Reads {}, which lies beside this file.\n", c.options_file);
     out += c.command.empty() ? fmt::format("# No command: {}.\n", c.refused) : c.command + "\n";
+  }
+  return out;
+}
+
+// The files of options that the commands of a plan name.
+Files options_files(const Bundle& bundle, const FleetPlan& plan, const std::string& model,
+                    std::int64_t max_model_len) {
+  Files out;
+  for (const Started& s : started(plan)) {
+    LaunchCommand c = launch_command(bundle, s.option, s.role, model, max_model_len);
+    if (!c.options.empty()) out.emplace_back(c.options_file, std::move(c.options));
   }
   return out;
 }
@@ -51,6 +65,16 @@ std::string kubernetes(const Bundle& bundle, const FleetPlan& plan, const std::s
   const LaunchCommand c =
       launch_command(bundle, plan.engine, EngineRole::kBoth, model, max_model_len);
   if (c.command.empty()) return "";
+  std::string mounted, volumes, options;
+  if (!c.options.empty()) {
+    mounted =
+        "\n          workingDir: /plan\n          volumeMounts: [{name: options, mountPath: "
+        "/plan}]";
+    volumes = "\n      volumes: [{name: options, configMap: {name: orrery-plan}}]";
+    options = fmt::format(
+        "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: orrery-plan}}\ndata:\n  {}: {}\n",
+        c.options_file, nlohmann::json(c.options).dump());
+  }
   return fmt::format(
       R"(apiVersion: apps/v1
 kind: Deployment
@@ -65,10 +89,10 @@ spec:
         - name: engine
           image: {}
           command: ["/bin/sh", "-c"]
-          args: [{}]
+          args: [{}]{}
           ports: [{{containerPort: 8000}}]
           readinessProbe: {{httpGet: {{path: /health, port: 8000}}, failureThreshold: 120}}
-          resources: {{limits: {{nvidia.com/gpu: {}}}}}
+          resources: {{limits: {{nvidia.com/gpu: {}}}}}{}
 ---
 apiVersion: v1
 kind: Service
@@ -76,8 +100,9 @@ metadata: {{name: orrery-plan}}
 spec:
   selector: {{app: orrery-plan}}
   ports: [{{port: 8000}}]
-)",
-      plan.engines, c.image, nlohmann::json(c.command).dump(), plan.engine.gpus());
+{})",
+      plan.engines, c.image, nlohmann::json(c.command).dump(), mounted, plan.engine.gpus(), volumes,
+      options);
 }
 
 // The rate of an engine at which Kubernetes starts another one. It does so beyond a tolerance of
@@ -160,24 +185,34 @@ std::string bench_script(const Scenario& service, const std::string& model) {
       std::llround(load.isl), std::llround(load.osl), load.rate, load.requests);
 }
 
+// The percentiles of latencies against which limits of the plans' questions are held, or would be.
+std::vector<std::string> held_latencies(const Plans& plans) {
+  std::vector<std::string> out;
+  for (const SloLimit limit : kSloLimits) {
+    for (const Scenario& question : plans.questions) {
+      std::string name = metric_of(question.as<PlanQuestion>().service.slo, limit);
+      if (std::find(out.begin(), out.end(), name) == out.end() && name != "tpot_p50")
+        out.push_back(std::move(name));
+    }
+  }
+  return out;
+}
+
 // A plan a line, with the figures by which plans are compared; empty where it has none.
 std::string front_table(const Plans& plans) {
-  constexpr std::pair<const char*, const char*> kFigures[] = {
-      {"cost_per_hour", "usd_per_hour"},
-      {"chance", "chance_percent"},
-      {"headroom", "headroom_percent"},
-      {"ttft_p99", "ttft_p99_ms"},
-      {"tpot_p50", "tpot_p50_ms"},
-      {"tpot_p99", "tpot_p99_ms"},
-      {"e2e_p99", "e2e_p99_ms"},
-      {"output_throughput", "output_tokens_per_s"},
-      {"energy_per_token", "joules_per_output_token"}};
+  std::vector<std::pair<std::string, std::string>> figures = {{"cost_per_hour", "usd_per_hour"},
+                                                              {"chance", "chance_percent"},
+                                                              {"headroom", "headroom_percent"},
+                                                              {"tpot_p50", "tpot_p50_ms"}};
+  for (const std::string& name : held_latencies(plans)) figures.emplace_back(name, name + "_ms");
+  figures.emplace_back("output_throughput", "output_tokens_per_s");
+  figures.emplace_back("energy_per_token", "joules_per_output_token");
   std::string out = "plan,fleet,gpus,requests_per_s";
-  for (const auto& [metric, column] : kFigures) out += fmt::format(",{}", column);
+  for (const auto& [metric, column] : figures) out += "," + column;
   for (std::size_t i = 0; i < plans.fleets.size(); ++i) {
     const FleetPlan& f = plans.fleets[i];
     out += fmt::format("\n{},\"{}\",{},{:.6g}", i + 1, f.name(), f.gpus(), plans.rates[i]);
-    for (const auto& [metric, column] : kFigures) {
+    for (const auto& [metric, column] : figures) {
       const Metric* m = plans.answer.points.at(i).find(metric);
       out += m == nullptr ? "," : fmt::format(",{:.6g}", m->value);
     }
@@ -207,6 +242,8 @@ Files plan_files(const Bundle& bundle, const Plans& plans) {
     at_rate(std::get<ServiceQuestion>(service.asked), plans.rates[i]);
     out.emplace_back(folder + "scenario.json", to_json(service).dump(1) + "\n");
     out.emplace_back(folder + "launch.sh", launch_script(bundle, plan, model, longest));
+    for (auto& [name, text] : options_files(bundle, plan, model, longest))
+      out.emplace_back(folder + name, std::move(text));
     out.emplace_back(folder + "bench.sh", bench_script(service, model));
     for (auto& file : platform_files(bundle, plan, model, longest, node_gpus(bundle, plan)))
       out.emplace_back(folder + file.first, named(std::move(file.second), plans, i));

@@ -114,6 +114,8 @@ class PlatformText {
     const LaunchCommand launch =
         launch_command(bundle_, option, EngineRole::kBoth, model_, max_model_len_);
     if (launch.command.empty()) return false;
+    // A container of the platform has no file of options.
+    if (!launch.options.empty() && p_.pool.find("{command}") != p_.pool.npos) return false;
     const std::string command = filled(worker.command, {{"model", model_}}) + launch.flags +
                                 filled(r.flags, {{"model", model_}});
     Values values = {{"name", r.name},

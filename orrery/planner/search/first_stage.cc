@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
 
 #include "orrery/planner/search/spares.h"
 #include "orrery/planner/space/question_keys.h"
@@ -46,6 +47,16 @@ EngineBound known_bound(Desk& desk, QuestionKeys& keys, Runner& runner, const Sc
   return out;
 }
 
+// The engines of the question that cache prefixes, where prompts of the load begin alike.
+std::set<std::string> caching_engines(const Runner& runner, const Scenario& question,
+                                      const PlannedLoad& load) {
+  std::set<std::string> out;
+  if (!load.repeats_prompts) return out;
+  for (const std::string& engine : question.as<PlanQuestion>().choice.engines)
+    if (load_engine(engine, runner.bundle()).scheduler.prefix_caching) out.insert(engine);
+  return out;
+}
+
 // Takes out the options whose engine does not run on the GPUs of their vendor, if there are others;
 // where there are none, the first bound has the message.
 std::int64_t take_out_foreign(const Runner& runner, std::vector<EngineOption>& options) {
@@ -69,7 +80,8 @@ FirstStage first_stage(Runner& runner, const Scenario& question, const PlannedLo
                        Desk& desk) {
   FirstStage out;
   const Architecture& model = runner.architecture(question.model);
-  std::vector<EngineOption> options = engine_options(question, runner.catalog(), model);
+  std::vector<EngineOption> options =
+      engine_options(question, runner.catalog(), model, caching_engines(runner, question, load));
   if (const std::int64_t foreign = take_out_foreign(runner, options); foreign > 0) {
     out.considered += foreign;
     out.rejected["the engine does not run on GPUs of this vendor"] = foreign;

@@ -14,17 +14,19 @@ std::string layout_name(const EngineOption& e) {
   if (e.max_num_seqs > 0) out += fmt::format(", {} sequences", e.max_num_seqs);
   if (e.max_num_batched_tokens > 0)
     out += fmt::format(", {} tokens a step", e.max_num_batched_tokens);
+  if (!e.prefix_caching) out += ", no prefix caching";
   if (e.speculation.on()) out += fmt::format(", speculation {}", e.speculation.method);
   return out;
 }
 
-// The limits of a scheduler that an option sets, as engine.overrides has them.
-Node scheduler_limits(const EngineOption& e) {
-  std::string limits;
+// The keys of a scheduler that an option sets, as engine.overrides has them.
+Node scheduler_keys(const EngineOption& e) {
+  std::string keys;
   for (const auto& [key, n] : {std::pair{"max_num_seqs", e.max_num_seqs},
                                {"max_num_batched_tokens", e.max_num_batched_tokens}})
-    if (n > 0) limits += fmt::format("{}{}: {}", limits.empty() ? "" : ", ", key, n);
-  return limits.empty() ? Node() : parse_yaml("scheduler: {" + limits + "}", "plan");
+    if (n > 0) keys += fmt::format("{}{}: {}", keys.empty() ? "" : ", ", key, n);
+  if (!e.prefix_caching) keys += fmt::format("{}prefix_caching: false", keys.empty() ? "" : ", ");
+  return keys.empty() ? Node() : parse_yaml("scheduler: {" + keys + "}", "plan");
 }
 
 }  // namespace
@@ -38,7 +40,7 @@ std::string EngineOption::name() const {
 bool EngineOption::pairs_with(const EngineOption& o) const {
   return gpu.gpu == o.gpu.gpu && engine == o.engine && format == o.format &&
          power_limit == o.power_limit && clock == o.clock && max_num_seqs == o.max_num_seqs &&
-         max_num_batched_tokens == o.max_num_batched_tokens &&
+         max_num_batched_tokens == o.max_num_batched_tokens && prefix_caching == o.prefix_caching &&
          speculation.method == o.speculation.method;
 }
 
@@ -49,7 +51,7 @@ Scenario EngineOption::asked(const Scenario& question) const {
   s.engine.profile = engine;
   // A plan is started by the flags that it prints, as a recipe is.
   s.engine.setup = "tuned";
-  s.engine.overrides = scheduler_limits(*this);
+  s.engine.overrides = scheduler_keys(*this);
   s.precision.quantization = format;
   s.parallel.tp = tp, s.parallel.pp = pp, s.parallel.dp = dp, s.parallel.ep = ep;
   std::get<PlanQuestion>(s.asked).service.speculation = speculation;

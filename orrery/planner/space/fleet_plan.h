@@ -1,7 +1,7 @@
 // The parts of a plan: engines of one kind, or a pool for prefill and one for decode.
 //
-// An engine option is a GPU, an engine, a format of the weights, a layout and the drafter of its
-// speculation, if it has one. A fleet is a number of engines of one option, or of two. Both know
+// An engine option is a GPU, an engine, a format of the weights, a layout, the drafter of its
+// speculation, if it has one, and whether its prefix caching is turned off. A fleet is a number of engines of one option, or of two. Both know
 // their scenario, so that what is planned is asked, written to files and simulated as any other
 // question.
 #pragma once
@@ -24,6 +24,7 @@ struct EngineOption {
   // Most sequences that run at once, and most tokens of a step; 0: the engine's own.
   std::int64_t max_num_seqs = 0, max_num_batched_tokens = 0;
   SpeculationChoice speculation = {};  // the question's, or none
+  bool prefix_caching = true;          // false: off, whatever the engine does by itself
 
   std::int64_t gpus() const { return std::int64_t{tp} * pp * dp; }
   // "4 h100-sxm, vllm, fp8, tp 4"; no other option of a space has the same name.

@@ -31,8 +31,17 @@ std::vector<std::int64_t> or_its_own(const std::vector<std::int64_t>& wanted) {
   return wanted.empty() ? std::vector<std::int64_t>{0} : wanted;
 }
 
+// Whether the engine caches prefixes: each choice of the plan.
+std::vector<bool> prefix_caching(const PlanChoice& plan, bool caches) {
+  if (!caches) return {true};
+  std::vector<bool> out;
+  for (const std::string& choice : plan.prefix_caching) out.push_back(choice == "on");
+  return out;
+}
+
 // The engines of the lists of the plan on a type of GPU, before their layouts.
-std::vector<EngineOption> engines_on(const GpuStock& stock, const PlanQuestion& question) {
+std::vector<EngineOption> engines_on(const GpuStock& stock, const PlanQuestion& question,
+                                     const std::set<std::string>& caching) {
   const PlanChoice& plan = question.choice;
   std::vector<SpeculationChoice> drafters = {{}};
   if (question.service.speculation.on()) drafters.push_back(question.service.speculation);
@@ -45,7 +54,10 @@ std::vector<EngineOption> engines_on(const GpuStock& stock, const PlanQuestion& 
           option.max_num_seqs = seqs, option.max_num_batched_tokens = tokens;
           for (const SpeculationChoice& drafter : drafters) {
             option.speculation = drafter;
-            out.push_back(option);
+            for (const bool caches : prefix_caching(plan, caching.contains(engine))) {
+              option.prefix_caching = caches;
+              out.push_back(option);
+            }
           }
         }
       }
@@ -81,7 +93,8 @@ void add_layouts(const PlanChoice& plan, std::int64_t node, std::int64_t most, b
 }  // namespace
 
 std::vector<EngineOption> engine_options(const Scenario& question, const Catalog& catalog,
-                                         const Architecture& model) {
+                                         const Architecture& model,
+                                         const std::set<std::string>& caching) {
   const PlanChoice& plan = question.as<PlanQuestion>().choice;
   const bool experts = has_routed_experts(model);
   check_board_settings(plan, catalog);
@@ -95,7 +108,7 @@ std::vector<EngineOption> engine_options(const Scenario& question, const Catalog
     if (stock.gpus > 0) most = std::min(most, stock.gpus);
     if (plan.gpus > 0) most = std::min(most, plan.gpus);
     std::vector<EngineOption> layouts;
-    for (const EngineOption& option : engines_on(stock, question.as<PlanQuestion>()))
+    for (const EngineOption& option : engines_on(stock, question.as<PlanQuestion>(), caching))
       add_layouts(plan, node, most, experts, option, layouts);
     for (const PowerKnobs& boards : board_settings(plan, gpu)) {
       for (EngineOption& option : layouts) {

@@ -1,6 +1,7 @@
 // The engines among which a plan is chosen: every combination of the question's GPUs, engines,
 // formats, layouts, limits of a step, power limits and clocks, with the question's speculation and
-// without it, that has at most as many GPUs as an engine may have.
+// without it, that has at most as many GPUs as an engine may have. Engines that cache prefixes are
+// there with and without it where that makes a difference to the load.
 //
 // Tensor-parallel ranks are powers of two up to the GPUs of a node, pipeline stages powers of two.
 // A model with experts is also laid out with its experts divided over all ranks, and with attention
@@ -9,6 +10,8 @@
 // the model is told by the first stage (bound/engine_bound.h).
 #pragma once
 
+#include <set>
+#include <string>
 #include <vector>
 
 #include "orrery/hardware/catalog.h"
@@ -17,9 +20,11 @@
 
 namespace orrery {
 
-// In the order of the question's lists. REQUIRES a PlanQuestion. InputError: an unknown GPU, or
-// lists without any option.
+// In the order of the question's lists. `caching`: the engines that cache prefixes, for a load whose
+// prompts begin alike. REQUIRES a PlanQuestion. InputError: an unknown GPU, or lists without any
+// option.
 std::vector<EngineOption> engine_options(const Scenario& question, const Catalog& catalog,
-                                         const Architecture& model);
+                                         const Architecture& model,
+                                         const std::set<std::string>& caching = {});
 
 }  // namespace orrery

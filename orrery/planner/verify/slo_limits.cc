@@ -1,6 +1,6 @@
 #include "orrery/planner/verify/slo_limits.h"
 
-#include <fmt/format.h>
+#include "orrery/scenario/answer/metric_meanings.h"
 
 namespace orrery {
 
@@ -23,7 +23,7 @@ std::string metric_of(const ServiceQuestion::Slo& slo, SloLimit limit) {
   const std::optional<double>* const own[] = {&slo.ttft_percentile, &slo.tpot_percentile,
                                               &slo.e2e_percentile};
   const double percentile = own[static_cast<std::size_t>(limit)]->value_or(slo.percentile);
-  return fmt::format("{}_p{:g}", name_of(limit), percentile);
+  return percentile_metric(name_of(limit), percentile);
 }
 
 SloFigures::SloFigures(const ServiceQuestion::Slo& slo, const Point& point) {

@@ -19,7 +19,8 @@ std::string name_of(SloLimit limit);
 // The time that the limit allows; 0: there is no such limit.
 Seconds allowed(const ServiceQuestion::Slo& slo, SloLimit limit);
 void allow(ServiceQuestion::Slo& slo, SloLimit limit, Seconds time);
-// "tpot_p99": the metric that the limit is held against.
+// "tpot_p99": the metric that the limit is held against; where there is no limit, that against
+// which it would be.
 std::string metric_of(const ServiceQuestion::Slo& slo, SloLimit limit);
 
 // The figures of an answer for the limits that a question has.

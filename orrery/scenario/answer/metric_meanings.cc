@@ -1,7 +1,10 @@
 #include "orrery/scenario/answer/metric_meanings.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 namespace orrery {
 namespace {
@@ -301,7 +304,21 @@ const MetricMeaning* find_exactly(std::string_view name) {
   return at == std::end(kMeanings) ? nullptr : at;
 }
 
+// Where the name of a metric ends before "_p95"; npos: it does not end with a percentile.
+std::size_t end_before_percentile(std::string_view name) {
+  const std::size_t at = name.rfind("_p");
+  if (at == name.npos) return at;
+  double p = -1;
+  const char* const last = name.data() + name.size();
+  const auto [end, error] = std::from_chars(name.data() + at + 2, last, p);
+  return error == std::errc() && end == last && p >= 0 && p <= 100 ? at : name.npos;
+}
+
 }  // namespace
+
+std::string percentile_metric(std::string_view metric, double percentile) {
+  return fmt::format("{}_p{:g}", metric, percentile);
+}
 
 std::span<const MetricMeaning> metric_meanings() { return kMeanings; }
 
@@ -309,9 +326,8 @@ const MetricMeaning* find_metric_meaning(std::string_view name) {
   if (const MetricMeaning* m = find_exactly(name)) return m;
   constexpr std::string_view kCollocated = "collocated_";
   if (name.starts_with(kCollocated)) return find_metric_meaning(name.substr(kCollocated.size()));
-  for (const std::string_view quantile : {"_p10", "_p50", "_p90", "_p99"}) {
-    if (name.ends_with(quantile)) return find_metric_meaning(name.substr(0, name.size() - 4));
-  }
+  if (const std::size_t end = end_before_percentile(name); end != name.npos)
+    return find_metric_meaning(name.substr(0, end));
   for (const char* of_some : {"ttft_priority_", "ttft_class_", "tpot_class_", "e2e_class_"}) {
     if (name.starts_with(of_some)) return find_exactly(of_some);
   }

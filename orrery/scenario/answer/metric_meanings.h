@@ -5,6 +5,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace orrery {
@@ -18,6 +19,9 @@ struct MetricMeaning {
 // All meanings, in the order of the questions: memory and steady state, services, training,
 // networks, kernels.
 std::span<const MetricMeaning> metric_meanings();
+
+// The name of a percentile of a metric, from 0 to 100: "tpot_p95".
+std::string percentile_metric(std::string_view metric, double percentile);
 
 // The meaning of a metric. "ttft_p99" and "collocated_ttft" have that of ttft. If several questions
 // have the name, the meaning is that of the first. Null if there is none.

@@ -49,6 +49,24 @@ void declare(Fields& f, ExpertPlan& x) {
       .needs(kExperts);
 }
 
+// A document as JSON. Scalars without quotes that are numbers or truth values are written as such.
+nlohmann::ordered_json document_json(const Node& n) {
+  if (n.is_map() || n.is_null()) {
+    nlohmann::ordered_json out = nlohmann::ordered_json::object();
+    for (std::size_t i = 0; i < n.keys().size(); ++i)
+      out[n.keys()[i]] = document_json(n.items()[i]);
+    return out;
+  }
+  if (n.is_list()) {
+    nlohmann::ordered_json out = nlohmann::ordered_json::array();
+    for (const Node& item : n.items()) out.push_back(document_json(item));
+    return out;
+  }
+  nlohmann::ordered_json value = nlohmann::ordered_json::parse(n.text(), nullptr, false);
+  const bool plain = !n.quoted() && (value.is_number() || value.is_boolean());
+  return plain ? value : nlohmann::ordered_json(n.text());
+}
+
 // Keys of every question; those of simulations and of collectives follow them.
 void declare_shared(Fields& f, ScenarioValues& keys) {
   Scenario& s = keys.scenario;
@@ -145,7 +163,7 @@ void declare_shared(Fields& f, ScenarioValues& keys) {
             .one_of(std::move(setups));
         g.custom(
             "overrides", Field::Type::kGroup, [&](const Node& n) { s.engine.overrides = n; },
-            [] { return nlohmann::ordered_json::object(); },
+            [&] { return document_json(s.engine.overrides); },
             "constants of the engine's profile that differ");
       },
       "the serving engine");

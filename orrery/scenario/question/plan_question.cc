@@ -107,6 +107,11 @@ void declare(Fields& f, PlanChoice& p) {
         "most tokens of an engine's step, to choose from, which is also how finely prompts are "
         "chunked; none: the engine's own")
       .range(1, 10000000);
+  f.add("prefix_caching", p.prefix_caching,
+        "prefix caching to choose from, where the engine has it and prompts of the load begin "
+        "alike; otherwise it changes nothing, and is not tried")
+      .one_of({"on", "off"})
+      .repeats();
   f.add("engine_gpus", p.engine_gpus, "most GPUs of one engine; 0: those of a node")
       .range(0, kMostGpus);
   f.add("confidence", p.confidence,
@@ -201,12 +206,13 @@ void declare(Fields& f, PlanChoice& p) {
 
 const std::vector<std::string>& plan_keys_of_services() {
   static const std::vector<std::string> keys = {
-      "engines",      "modes",        "dp",
-      "engine_gpus",  "explain",      "what_if_gpu",
-      "availability", "repair",       "robust",
-      "day",          "startup",      "spare",
-      "mixed",        "others",       "from_command",
-      "front",        "max_num_seqs", "max_num_batched_tokens"};
+      "engines",       "modes",        "dp",
+      "engine_gpus",   "explain",      "what_if_gpu",
+      "availability",  "repair",       "robust",
+      "day",           "startup",      "spare",
+      "mixed",         "others",       "from_command",
+      "front",         "max_num_seqs", "max_num_batched_tokens",
+      "prefix_caching"};
   return keys;
 }
 

@@ -83,6 +83,8 @@ struct PlanChoice {
   std::vector<std::int64_t> dp;
   // Most sequences at once, and most tokens of a step, of an engine; empty: the engine's own.
   std::vector<std::int64_t> max_num_seqs, max_num_batched_tokens;
+  // "on" and "off", of an engine with prefix caching where prompts of the load begin alike.
+  std::vector<std::string> prefix_caching = {"on", "off"};
   std::int64_t engine_gpus = 0;          // most GPUs of one engine; 0: one node
   double confidence = 50;                // %: quantile of the step times at which fleets are tried
   std::int64_t spare = 0;                // engines of each pool that may be lost within the limits

@@ -12,6 +12,7 @@
 
 #include "orrery/base/estimate.h"
 #include "orrery/base/quantile.h"
+#include "orrery/scenario/answer/metric_meanings.h"
 #include "orrery/scenario/service/cluster_metrics.h"
 #include "orrery/scenario/service/slo_classes.h"
 #include "orrery/scenario/service/technique_metrics.h"
@@ -80,17 +81,20 @@ double quantile_of_sorted(const std::vector<double>& sample, double p) {
   return sample[below] + fraction * (sample[below + 1] - sample[below]);
 }
 
-void add_distribution(std::vector<Metric>& m, const std::string& name, std::vector<double> sample) {
+// `asked`: a percentile that is told beside the usual ones.
+void add_distribution(std::vector<Metric>& m, const std::string& name, std::vector<double> sample,
+                      std::optional<double> asked = std::nullopt) {
   if (sample.empty()) return;
   sort_sample(sample);
   double sum = 0;
   for (double v : sample) sum += v;
-  const auto put = [&](const char* what, double v) {
-    m.push_back(exact_metric(name + what, "ms", v));
-  };
-  put("", sum / static_cast<double>(sample.size()));
-  for (const auto& [what, p] : {std::pair{"_p50", 0.5}, {"_p90", 0.9}, {"_p99", 0.99}})
-    put(what, quantile_of_sorted(sample, p));
+  m.push_back(exact_metric(name, "ms", sum / static_cast<double>(sample.size())));
+  std::vector<double> percentiles = {50, 90, 99};
+  if (asked && std::find(percentiles.begin(), percentiles.end(), *asked) == percentiles.end())
+    percentiles.push_back(*asked);
+  for (const double p : percentiles)
+    m.push_back(
+        exact_metric(percentile_metric(name, p), "ms", quantile_of_sorted(sample, p / 100)));
 }
 
 // First tokens of each priority, where there are several.
@@ -175,9 +179,12 @@ std::vector<Metric> service_metrics(const ServiceQuestion& s, const SimulationCo
     m.push_back(exact_metric(name, unit, v));
   };
   const auto done = static_cast<double>(t.e2e.size());
-  add_distribution(m, "ttft", std::move(t.ttft));
+  const auto held = [&s](Seconds limit, const std::optional<double>& own) {
+    return limit > Seconds(0) ? std::optional(own.value_or(s.slo.percentile)) : std::nullopt;
+  };
+  add_distribution(m, "ttft", std::move(t.ttft), held(s.slo.ttft, s.slo.ttft_percentile));
   add_priorities(m, t);
-  add_distribution(m, "tpot", std::move(t.tpot));
+  add_distribution(m, "tpot", std::move(t.tpot), held(s.slo.tpot, s.slo.tpot_percentile));
   if (r.gaps.count() > 0) {
     put("itl", "ms", r.gaps.mean() / kMs);
     put("itl_p50", "ms", r.gaps.quantile(0.5) / kMs);
@@ -185,9 +192,9 @@ std::vector<Metric> service_metrics(const ServiceQuestion& s, const SimulationCo
     put("itl_p99", "ms", r.gaps.quantile(0.99) / kMs);
     put("itl_max", "ms", r.gaps.largest() / kMs);
   }
-  add_distribution(m, "e2e", std::move(t.e2e));
-  t.classes.each([&m](const std::string& name, const std::vector<double>& sample) {
-    add_distribution(m, name, sample);
+  add_distribution(m, "e2e", std::move(t.e2e), held(s.slo.e2e, s.slo.e2e_percentile));
+  t.classes.each([&m](const std::string& name, const std::vector<double>& sample, double held_at) {
+    add_distribution(m, name, sample, held_at);
   });
   add_distribution(m, "queue", std::move(t.queue));
   if (done > 0) put("front_end", "ms", t.front_end / done);

@@ -21,8 +21,10 @@ class ClassTimes {
   bool add(const RequestRecord& request);
   // Whether the percentiles of each class keep its limits.
   bool kept() const;
-  // Each sample that a limit bounds, in ms: "ttft_class_chat".
-  using See = std::function<void(const std::string& name, const std::vector<double>& sample)>;
+  // Each sample that a limit bounds, in ms, and the percentile at which it does:
+  // "ttft_class_chat".
+  using See = std::function<void(const std::string& name, const std::vector<double>& sample,
+                                 double percentile)>;
   void each(const See& see) const;
 
  private:

@@ -118,5 +118,25 @@ TEST(Front, IsWrittenAsATable) {
     EXPECT_THAT(rejected, HasSubstr(fmt::format("{},\"{}\"", n, reason)));
 }
 
+// The percentile of the limits is that of the answer, of the table and of the closest limit.
+TEST(Front, HasThePercentileOfItsLimits) {
+  const Plans front =
+      planned(asked("objective: cost, front: tpot",
+                    "{tpot: 30 ms, ttft: 1 s, percentile: 95, ttft_percentile: 80}"));
+  ASSERT_GE(front.fleets.size(), 2U);
+  for (std::size_t i = 1; i < front.fleets.size(); ++i) {
+    EXPECT_LT(figure(front, i, "tpot_p95"), figure(front, i - 1, "tpot_p95"));
+    EXPECT_LT(figure(front, i, "tpot_p95"), figure(front, i, "tpot_p99"));
+  }
+  EXPECT_THAT(front.answer.points.at(0).notes,
+              ::testing::Contains(::testing::AnyOf(HasSubstr("closest limit: tpot_p95"),
+                                                   HasSubstr("closest limit: ttft_p80"))));
+  for (const auto& [path, text] : plan_files(Bundle(), front)) {
+    if (path != "pareto.csv") continue;
+    EXPECT_THAT(text, HasSubstr(",ttft_p80_ms,tpot_p95_ms,e2e_p95_ms,"));
+    EXPECT_THAT(text, ::testing::Not(HasSubstr("p99")));
+  }
+}
+
 }  // namespace front_test
 }  // namespace orrery

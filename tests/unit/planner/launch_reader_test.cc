@@ -51,7 +51,7 @@ EngineOption completed(const LaunchRead& read, const EngineOption& written,
 
 TEST(LaunchReader, GivesBackTheScenarioOfEveryEmittedCommand) {
   const Bundle bundle;
-  std::size_t read = 0, refused = 0;
+  std::size_t read = 0, in_files = 0;
   for (const char* model : {"llama-3-8b", "mixtral-8x7b"}) {
     Scenario question;
     for (const EngineOption& o : space_of(model, question)) {
@@ -59,11 +59,9 @@ TEST(LaunchReader, GivesBackTheScenarioOfEveryEmittedCommand) {
       for (const EngineRole role : {EngineRole::kBoth, EngineRole::kPrefill, EngineRole::kDecode}) {
         for (const std::int64_t longest : {0, 8192}) {
           const LaunchCommand c = launch_command(bundle, o, role, "org/some-model", longest);
-          if (c.command.empty()) {
-            ++refused;
-            continue;
-          }
-          const LaunchRead back = read_launch(bundle, c.command);
+          ASSERT_NE(c.command, "") << o.name() << ": " << c.refused;
+          in_files += c.options.empty() ? 0 : 1;
+          const LaunchRead back = read_launch(bundle, c.command, c.options);
           SCOPED_TRACE(c.command);
           const EngineOption got = completed(back, o, facts);
           EXPECT_EQ(got.name(), o.name());
@@ -83,7 +81,81 @@ TEST(LaunchReader, GivesBackTheScenarioOfEveryEmittedCommand) {
     }
   }
   EXPECT_GT(read, 300U);
-  EXPECT_GT(refused, 0U);  // TensorRT-LLM has no flags for some
+  EXPECT_GT(in_files, 30U);  // of TensorRT-LLM
+}
+
+// The drafter and the prefix cache of each engine, in flags and in files of options.
+TEST(LaunchReader, GivesBackDraftersAndPrefixCaching) {
+  const Bundle bundle;
+  std::size_t read = 0;
+  for (const char* drafter :
+       {"method: draft_model, model: llama-3.2-1b, tokens: 5, acceptance: 0.6",
+        "method: mtp, tokens: 1, acceptance: 0.9", "method: ngram, tokens: 3"}) {
+    const Scenario question =
+        read_scenario(parse_yaml(fmt::format("model: llama-3-8b\nload: {{rate: 1, shared_prefix: "
+                                             "512}}\nslo: {{tpot: 1 s}}\nspeculation: {{{}}}\n"
+                                             "plan: {{gpu: [h100-sxm], engines: [vllm, sglang, "
+                                             "trtllm], tp: [2], pp: [1]}}",
+                                             drafter),
+                                 "plan"))
+            .points.front();
+    Runner runner{Bundle()};
+    for (const EngineOption& o :
+         engine_options(question, runner.catalog(), runner.architecture("llama-3-8b"),
+                        {"vllm", "sglang", "trtllm"})) {
+      const LaunchCommand c = launch_command(bundle, o, EngineRole::kBoth, "org/model", 0);
+      if (c.command.empty()) {
+        EXPECT_THAT(c.refused, HasSubstr("no flags of sglang for speculation by ngram"));
+        continue;
+      }
+      SCOPED_TRACE(c.command + "\n" + c.options);
+      const LaunchRead back = read_launch(bundle, c.command, c.options);
+      EXPECT_THAT(back.unread, IsEmpty());
+      EngineOption got = completed(back, o, *launch_facts(bundle, o.engine));
+      // How many drafts are accepted is the question's, and no flag.
+      got.speculation.acceptance = o.speculation.acceptance;
+      EXPECT_EQ(to_json(got.asked(question)), to_json(o.asked(question)));
+      EXPECT_EQ(got.prefix_caching, o.prefix_caching);
+      ++read;
+    }
+  }
+  EXPECT_EQ(read, 34U);  // three drafters, with and without, three engines, two caches: 36 less two
+}
+
+TEST(LaunchReader, ReadsADrafterOnlyWhole) {
+  const auto read = [](const std::string& flags, const std::string& options = "") {
+    return read_launch(Bundle(), flags, options);
+  };
+  const std::string sglang =
+      "python -m sglang.launch_server --model-path m --speculative-algorithm ";
+  // A head of EAGLE has a checkpoint, and a tree has more drafts than steps.
+  for (const char* flags :
+       {"EAGLE --speculative-num-steps 3", "EAGLE3 --speculative-num-steps 3",
+        "EAGLE --speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens "
+        "4 --speculative-draft-model-path head",
+        "EAGLE --speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens "
+        "16"}) {
+    const LaunchRead r = read(sglang + flags);
+    EXPECT_FALSE(r.option.speculation.on()) << flags;
+    EXPECT_THAT(r.unread, ::testing::Contains(HasSubstr("--speculative-algorithm"))) << flags;
+    EXPECT_THAT(r.unread, ::testing::Contains("--speculative-num-steps 3")) << flags;
+  }
+  const LaunchRead vllm = read(
+      "vllm serve m --speculative-config '{\"num_speculative_tokens\": 2, \"method\": "
+      "\"mtp\"}' --no-enable-prefix-caching");
+  EXPECT_EQ(vllm.option.speculation.method, "mtp");
+  EXPECT_EQ(vllm.option.speculation.tokens, 2);
+  EXPECT_FALSE(vllm.option.prefix_caching);
+  EXPECT_THAT(read("vllm serve m --speculative-config '{\"method\":\"mtp\"}'").unread,
+              ElementsAre(HasSubstr("--speculative-config")));
+  EXPECT_THAT(read("vllm serve m --speculative-config [1").unread,
+              ElementsAre("--speculative-config [1"));
+  const std::string trtllm = "trtllm-serve m --config f.yaml";
+  EXPECT_THAT(read(trtllm).unread, ElementsAre("--extra_llm_api_options f.yaml"));
+  const LaunchRead file =
+      read(trtllm, "kv_cache_config: {enable_block_reuse: false, dtype: fp8}\nother: 1\n");
+  EXPECT_FALSE(file.option.prefix_caching);
+  EXPECT_THAT(file.unread, ElementsAre("kv_cache_config.dtype: fp8", "other: 1"));
 }
 
 // The texts below `node` that look like commands.

@@ -298,8 +298,11 @@ TEST(LaunchCommand, HasTheFlagsOfTheEngine) {
   EXPECT_THAT(command().command, AllOf(HasSubstr("--tp-size 8"), HasSubstr("--enable-dp-attention"),
                                        EndsWith("--quantization fp8")));
   o.engine = "trtllm";
+  EXPECT_THAT(command().command, HasSubstr("--tp_size 8"));
+  EXPECT_EQ(command().options, "enable_attention_dp: true\n");
+  o.tp = 2, o.dp = 4;
   EXPECT_EQ(command().command, "");
-  EXPECT_THAT(command().refused, HasSubstr("data-parallel"));
+  EXPECT_THAT(command().refused, HasSubstr("data-parallel attention of trtllm takes all ranks"));
   o.dp = 1, o.tp = 2, o.ep = 1;
   EXPECT_THAT(command().command, Not(HasSubstr("fp8")));
   EXPECT_THAT(command().needs, HasSubstr("checkpoint"));

@@ -170,8 +170,7 @@ TEST(SpeculationLaunch, HasTheFlagsOfTheEngine) {
   EXPECT_EQ(config["method"], "draft_model");
   EXPECT_EQ(config["model"], "org/draft");
   EXPECT_EQ(config["num_speculative_tokens"], 5);
-  EXPECT_THAT(read_launch(bundle, launch().command).unread,
-              ElementsAre(HasSubstr("--speculative-config")));
+  EXPECT_EQ(read_launch(bundle, launch().command).option.speculation.model, "org/draft");
   o.engine = "sglang";
   EXPECT_THAT(
       launch().command,
@@ -183,7 +182,13 @@ TEST(SpeculationLaunch, HasTheFlagsOfTheEngine) {
   o.dp = o.ep = 1;
   o.speculation.tree_tokens = 10;
   EXPECT_THAT(launch().refused, HasSubstr("a tree of drafts"));
-  o.speculation.tree_tokens = 0, o.speculation.model = "";
+  o.speculation.tree_tokens = 0;
+  o.engine = "trtllm";
+  EXPECT_THAT(launch().command, EndsWith("--extra_llm_api_options options.yaml"));
+  EXPECT_EQ(launch().options,
+            "disable_overlap_scheduler: true\nspeculative_config: {decoding_type: DraftTarget, "
+            "max_draft_len: 5, speculative_model: org/draft}\n");
+  o.engine = "sglang", o.speculation.model = "";
   EXPECT_THAT(launch().refused, HasSubstr("does not name the draft model"));
   o.speculation.method = "medusa";
   EXPECT_EQ(launch().command, "");
