@@ -15,7 +15,7 @@ class RememberedParts {
   RememberedParts();
 
   // The sum of the parts of ops of OpSource::kTokens in a step with these totals and facts. Null:
-  // not remembered. Valid until keep(). `kinds`: with PartSum::kinds.
+  // not remembered. Valid until keep(). `kinds`: with PartSum::kinds; otherwise they may be there.
   const PartSum* of_tokens(const StepTotals& totals, const StepFacts& facts, bool kinds) const;
   // The parts of ops of kOutputs, in the order of the program.
   const std::vector<StepPart>* of_outputs(const StepTotals& totals, const StepFacts& facts,
@@ -34,15 +34,19 @@ class RememberedParts {
   struct Key {
     std::int64_t rows = 0, all_tokens = 0;
     int stage = -1;
-    bool decoding = false, shared_stream = false, first_stage = false, kinds = false;
+    bool decoding = false, shared_stream = false, first_stage = false;
     bool operator==(const Key&) const = default;
   };
   template <class What>
   struct Known {
     Key key;
     std::unique_ptr<What> what;
+    bool kinds = false;
+    const What* with(const Key& asked, bool its_kinds) const {
+      return key == asked && kinds >= its_kinds ? what.get() : nullptr;
+    }
   };
-  static Key key_of(OpSource source, const StepTotals& totals, const StepFacts& facts, bool kinds);
+  static Key key_of(OpSource source, const StepTotals& totals, const StepFacts& facts);
   static std::size_t place_of(const Key& key);
 
   // Each set of parts has one place, by a hash of its key.

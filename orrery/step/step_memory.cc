@@ -7,7 +7,7 @@
 namespace orrery {
 namespace {
 
-constexpr int kTokenBits = 11, kOutputBits = 9;  // 2048 and 512 sets of parts: 2 MB
+constexpr int kTokenBits = 13, kOutputBits = 9;  // 8192 sums and 512 sets of parts: at most 5 MB
 
 }  // namespace
 
@@ -15,7 +15,7 @@ RememberedParts::RememberedParts()
     : by_tokens_(std::size_t{1} << kTokenBits), by_outputs_(std::size_t{1} << kOutputBits) {}
 
 RememberedParts::Key RememberedParts::key_of(OpSource source, const StepTotals& totals,
-                                             const StepFacts& facts, bool kinds) {
+                                             const StepFacts& facts) {
   Key key;
   if (source == OpSource::kTokens) {
     key.rows = totals.tokens, key.all_tokens = totals.all_tokens;
@@ -24,7 +24,7 @@ RememberedParts::Key RememberedParts::key_of(OpSource source, const StepTotals& 
   }
   key.stage = totals.stage;
   key.decoding = totals.decodes_only, key.shared_stream = facts.shared_stream;
-  key.first_stage = facts.first_stage, key.kinds = kinds;
+  key.first_stage = facts.first_stage;
   return key;
 }
 
@@ -37,24 +37,22 @@ std::size_t RememberedParts::place_of(const Key& key) {
 
 const PartSum* RememberedParts::of_tokens(const StepTotals& totals, const StepFacts& facts,
                                           bool kinds) const {
-  const Key key = key_of(OpSource::kTokens, totals, facts, kinds);
-  const Known<PartSum>& known = by_tokens_[place_of(key) & (by_tokens_.size() - 1)];
-  return known.key == key ? known.what.get() : nullptr;
+  const Key key = key_of(OpSource::kTokens, totals, facts);
+  return by_tokens_[place_of(key) & (by_tokens_.size() - 1)].with(key, kinds);
 }
 
 const std::vector<StepPart>* RememberedParts::of_outputs(const StepTotals& totals,
                                                          const StepFacts& facts, bool kinds) const {
-  const Key key = key_of(OpSource::kOutputs, totals, facts, kinds);
-  const auto& known = by_outputs_[place_of(key) & (by_outputs_.size() - 1)];
-  return known.key == key ? known.what.get() : nullptr;
+  const Key key = key_of(OpSource::kOutputs, totals, facts);
+  return by_outputs_[place_of(key) & (by_outputs_.size() - 1)].with(key, kinds);
 }
 
 void RememberedParts::keep(const StepTotals& totals, const StepFacts& facts, bool kinds,
                            const PartSum& of_tokens, std::vector<StepPart> of_outputs) {
   const auto into = [&](auto& all, OpSource source, auto what) {
-    const Key key = key_of(source, totals, facts, kinds);
+    const Key key = key_of(source, totals, facts);
     auto& known = all[place_of(key) & (all.size() - 1)];
-    known = {key, std::make_unique<decltype(what)>(std::move(what))};
+    known = {key, std::make_unique<decltype(what)>(std::move(what)), kinds};
   };
   into(by_tokens_, OpSource::kTokens, of_tokens);
   into(by_outputs_, OpSource::kOutputs, std::move(of_outputs));

@@ -190,7 +190,7 @@ StepTime StepModel::time_of(const KernelModel& kernels, const Batch& batch, Deta
   const Counts program = facts.halves ? add_halves(asked, sum, terms)
                          : memory     ? add_remembered(asked, sum, *memory)
                                       : add_ops(asked, sum, terms, nullptr);
-  step.kinds = sum.kinds;
+  if (asked.kinds) step.kinds = sum.kinds;
   step.replayed = facts.replayed;
   step.layers = program.layers;
   step.kernels = sum.kernels, step.communication = sum.communication;

@@ -4,6 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "orrery/base/error.h"
@@ -232,15 +235,38 @@ std::vector<std::string> network_constants_paths(const Bundle& bundle) {
   return paths;
 }
 
+namespace {
+
+// What `read` makes of a text. Each text is read once in a process: a search over layouts makes
+// many models of few networks.
+template <class Read>
+const FabricConstants& read_once(std::string_view text, const Read& read) {
+  static std::mutex mutex;
+  static std::map<std::string, std::unique_ptr<const FabricConstants>, std::less<>> known;
+  const std::lock_guard lock(mutex);
+  auto at = known.find(text);
+  if (at == known.end()) {
+    auto made = std::make_unique<const FabricConstants>(read());
+    at = known.emplace(std::string(text), std::move(made)).first;
+  }
+  return *at->second;
+}
+
+}  // namespace
+
 NetworkConstants::NetworkConstants(const Bundle& bundle) {
   for (const std::string& path : network_constants_paths(bundle)) {
     auto file = bundle.find(path);
     if (!file) continue;
-    FabricConstants head;
-    Fields fields;
-    declare_head(fields, head);
-    fields.read(parse_yaml(file->content.substr(0, file->content.find("\ncurves:")), file->name));
-    heads_.push_back(std::move(head));
+    const std::string_view text = std::string_view(file->content)
+                                      .substr(0, std::string_view(file->content).find("\ncurves:"));
+    heads_.push_back(read_once(text, [&] {
+      FabricConstants head;
+      Fields fields;
+      declare_head(fields, head);
+      fields.read(parse_yaml(text, file->name));
+      return head;
+    }));
     files_.push_back(std::move(*file));
   }
 }
@@ -249,7 +275,8 @@ MeasuredConstants NetworkConstants::of(const Fabric& fabric) const {
   const ConstantsMatch match = match_constants(heads_, fabric);
   if (match.constants == nullptr) return {};
   const Bundle::File& file = files_[static_cast<std::size_t>(match.constants - heads_.data())];
-  return {read_network_constants(parse_yaml(file.content, file.name)), match.origin};
+  const auto read = [&] { return read_network_constants(parse_yaml(file.content, file.name)); };
+  return {read_once(file.content, read), match.origin};
 }
 
 ConstantsMatch match_constants(const std::vector<FabricConstants>& all, const Fabric& fabric) {

@@ -22,7 +22,9 @@ enum Kind : std::uint64_t {
   kEnd,    // the search
 };
 
-constexpr std::chrono::microseconds kNap(200);
+// Time between two looks for messages: of the thread that deals, beside which rank 0 works on the
+// same core, and of another rank, whose core has nothing else to do.
+constexpr std::chrono::microseconds kDealersNap(500), kNap(100);
 
 ValueWriter message(Kind kind) {
   ValueWriter out;
@@ -65,7 +67,7 @@ std::optional<std::size_t> Dealer::take_last() {
 void Dealer::answer() {
   while (!closing_) {
     const auto message = ranks_.receive();
-    message ? answer(*message) : std::this_thread::sleep_for(kNap);
+    message ? answer(*message) : std::this_thread::sleep_for(kDealersNap);
   }
 }
 

@@ -91,8 +91,7 @@ class MeanSteps {
       batch_.groups.clear();
       if (key[2] > 0) batch_.groups.push_back({key[2], key[3], real(key[4])});
       if (key[0] > 0) batch_.groups.push_back({key[0], 1, real(key[1])});
-      // Always by kind, so that a memory that is handed on knows the steps of every run.
-      const StepTime step = steps_.time_by_kind(batch_);
+      const StepTime step = by_kernel_ ? steps_.time_by_kind(batch_) : steps_.time(batch_);
       at->second = {clocked_steps(step, 1), by_kernel_ ? WorkOfKinds(step, gpu_) : WorkOfKinds()};
     }
     return at->second;

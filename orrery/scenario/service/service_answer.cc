@@ -302,7 +302,9 @@ void answer_service(const SimulatedService& simulated, const RunOptions& options
   const UseOfGpus& use = simulated.use;
   const PlainService* plain = simulated.plain;
   const auto metrics_of = [&](const SimulationConfig& c, StepScale scale) {
-    return service_metrics(service, c, simulate(c, load, clocks(scale).view()), use);
+    // The clocks are gone before the metrics, which use their memory of steps.
+    const SimulationResult run = simulate(c, load, clocks(scale).view());
+    return service_metrics(service, c, run, use);
   };
   StepLog log;
   SimulationConfig logged = config;

@@ -76,7 +76,8 @@ void SeedRuns::run(std::size_t i) {
   c.replica.speculation.seed += i + 1;
   std::vector<std::string> notes;
   const RequestLoad load = load_of(own, rate_, notes);
-  runs_[i] = service_metrics(own, c, simulate(c, load, clocks_(1).view()), use_);
+  const SimulationResult run = simulate(c, load, clocks_(1).view());
+  runs_[i] = service_metrics(own, c, run, use_);
 }
 
 void SeedRuns::merge(Point& point) const {

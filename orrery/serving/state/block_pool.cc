@@ -73,8 +73,7 @@ void BlockPool::take(std::int64_t n, std::vector<BlockId>& out) {
 
 void BlockPool::forget_numbers() {
   taken_ = head_ = tail_ = 0;
-  records_.clear();
-  cached_.clear();
+  std::fill(cached_.begin(), cached_.end(), std::uint8_t{0});
   if (entries_ > 0) std::fill(table_.begin(), table_.end(), Entry{});
   entries_ = 0;
 }
@@ -135,7 +134,7 @@ void BlockPool::publish(BlockId block, std::uint64_t hash) {
   if (!caching_ || cached(block)) return;
   if (index(block) >= cached_.size()) {
     records_.resize(static_cast<std::size_t>(taken_));
-    cached_.resize(static_cast<std::size_t>(taken_));
+    cached_.resize(records_.size());
   }
   Record& b = records_[index(block)];
   b.hash = hash;

@@ -39,6 +39,9 @@ struct NodeBelow {
 static_assert(kNodeBits == 4);  // of 0x1p-48
 
 constexpr int kKeptBits = 13;  // 8192 steps are kept
+// Steps are kept no longer if of this many fewer than one in kWorthKeeping was known: loads of
+// unequal lengths repeat none.
+constexpr std::int64_t kJudgedBy = 2048, kWorthKeeping = 64;
 
 double mean(std::int64_t sum, std::int64_t n) {
   return n > 0 ? static_cast<double>(sum) / static_cast<double>(n) : 0;
@@ -66,7 +69,9 @@ SimTime StepClock::time(const StepShape& step) {
     if (n >= decode_.size()) decode_.resize(n + 1);
     return sim_seconds(table_time(counts, decode_[n], context) * scale_.stretch);
   }
-  if (step.chunks.size() > 1 || step.verifies > 0 || step.adapters > 0) return prompt_time(step);
+  const bool kept = asked_prompts_ < kJudgedBy || known_prompts_ * kWorthKeeping >= kJudgedBy;
+  if (!kept || step.chunks.size() > 1 || step.verifies > 0 || step.adapters > 0)
+    return prompt_time(step);
   const PromptChunk& c = step.chunks.front();
   const OnePrompt one{step.decodes, step.decode_past, step.wave_tokens,
                       c.new_tokens, c.past,           c.sampled};
@@ -76,7 +81,12 @@ SimTime StepClock::time(const StepShape& step) {
                                   std::int64_t{one.new_tokens}, std::int64_t{one.past}})
     hash = (hash ^ static_cast<std::uint64_t>(part)) * 0x9e3779b97f4a7c15u;
   Known& known = prompts_[hash >> (64 - kKeptBits)];
-  if (known.step != one) known = {one, prompt_time(step)};
+  ++asked_prompts_;
+  if (known.step == one) {
+    ++known_prompts_;
+  } else {
+    known = {one, prompt_time(step)};
+  }
   return known.time;
 }
 

@@ -80,6 +80,7 @@ class StepClock : public StepTimer {
   std::vector<std::vector<float>> decode_;  // seconds, by sequences and context node; 0: unknown
   std::map<Counts, std::vector<float>> others_;  // seconds, by context node
   std::vector<Known> prompts_;                   // by a hash of the step; made when first asked for
+  std::int64_t asked_prompts_ = 0, known_prompts_ = 0;  // of steps that are kept
   Batch batch_;
 };
 

@@ -5,8 +5,10 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <string>
 
 #include "tests/unit/base/expect_error.h"
 
@@ -73,6 +75,17 @@ TEST(Csv, NumbersAndMissingOnes) {
   EXPECT_EQ(input_error([&] { csv.integer(n); }), "t.csv:5: n: expected a whole number, got '3.5'");
   EXPECT_EQ(input_error([&] { csv.number(x); }), "t.csv:5: x: expected a number, got 'nan'");
   EXPECT_FALSE(csv.next());
+}
+
+TEST(Csv, ShortNumbersAreRoundedAsLongOnes) {
+  for (const char* text : {"0", "7", "007", "4.314579", "0.1", "0.3", "123456789012345",
+                           "1234567.8901234", "0.0000000000001", "99999999999999.9", "2.5e3",
+                           "-4.1", "12345678901234567890", "5.", ".5"}) {
+    const std::string table_text = std::string("x\n") + text + "\n";
+    CsvReader table(table_text, "t.csv");
+    ASSERT_TRUE(table.next());
+    EXPECT_EQ(table.number(0), std::strtod(text, nullptr)) << text;
+  }
 }
 
 TEST(Csv, LinesAreCountedInsideOfQuotes) {
