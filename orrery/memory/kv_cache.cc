@@ -82,7 +82,7 @@ Bytes stage_kv(const Architecture& model, const ParallelPlan& plan, const Precis
   if (model.kind == Kind::kEncoder) return sum;
   const StageLayers range = stage_layers(model.layers.size(), plan.pp, stage);
   for (std::size_t spec = 0; spec < model.layers.specs().size(); ++spec)
-    sum += layer_kv(model.layers.specs()[spec].mixer, plan.tp, precision, tokens, block) *
+    sum += layer_kv(model.layers.specs()[spec].mixer, plan.tp, precision, tokens, block) / plan.cp *
            model.layers.count(static_cast<int>(spec), range.first, range.last);
   return sum;
 }

@@ -18,6 +18,10 @@
 //                       vLLM, because errors accumulate in them, and the inputs of the convolution
 //                       in the precision of the activations.
 //
+// With decode context parallelism a rank holds every cp-th token of its head (ParallelPlan::cp): a
+// cp-th of these bytes. Blocks are taken to be divided evenly; engines round a sequence up to cp
+// blocks, which is a little more.
+//
 // Encoders keep nothing.
 #pragma once
 

@@ -88,7 +88,7 @@ Bytes MemoryModel::stage_block(int stage) const {
   for (std::size_t spec = 0; spec < specs.size(); ++spec)
     sum += layer_kv(specs[spec].mixer, plan_.tp, precision_, block, block) *
            model_.layers.count(static_cast<int>(spec), range.first, range.last);
-  return sum;
+  return sum / plan_.cp;  // models with windows have no cp
 }
 
 Bytes MemoryModel::stage_sequence(int stage, std::int64_t tokens) const {

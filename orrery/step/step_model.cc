@@ -225,6 +225,8 @@ StepTime StepModel::time_of(const KernelModel& kernels, const Batch& batch, Deta
   step.exposed = exposed > step.total.value * kRounding ? exposed : Seconds(0);
   step.total.origin =
       step.exposed > Seconds(0) ? std::max(gpu_way.origin, Origin::kFitted) : gpu_way.origin;
+  // No engine was measured with divided caches.
+  if (plan_.cp > 1) step.total.origin = std::max(step.total.origin, Origin::kTransferred);
   step.ungoverned_total = step.total.value, step.ungoverned_kernels = step.kernels;
   step.total.shared *= engine_.composed_error_share;
   step.total.own = std::hypot(step.total.own * engine_.composed_error_share, engine_.step_error);

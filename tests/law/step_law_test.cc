@@ -123,6 +123,42 @@ RC_GTEST_PROP(StepLaw, ReplayIsNotSlowerThanLaunching, ()) {
   RC_ASSERT(time(q, engine, q.batch).total.value <= eager);
 }
 
+// Ranks that divide a cache read a part of it: the step saves at most the time of its attention,
+// and is never faster than the weights and that part can be read.
+RC_GTEST_PROP(StepLaw, DividedCachesKeepTheRoofline, ()) {
+  Question q = any_question();
+  q.model = load_model(*rc::gen::element<std::string>("glm-4-9b", "deepseek-v2-lite"));
+  q.plan.tp = 8;
+  const EngineProfile engine = load_engine(q.engine, Bundle());
+  const StepTime whole = time(q, engine, q.batch);
+  q.plan.cp = *rc::gen::element(2, 4);
+  const StepTime divided = time(q, engine, q.batch);
+  const auto attention = [](const StepTime& t) {
+    Seconds sum;
+    for (const StepTerm& term : t.terms)
+      if (term.op.name == std::string_view("attn_decode")) sum += term.time.value;
+    return sum;
+  };
+  RC_ASSERT(divided.kernels + divided.communication >=
+            (whole.kernels + whole.communication - attention(whole)) * (1 - 1e-9));
+  Bytes least;
+  for (const StepTerm& term : divided.terms) {
+    const auto* g = std::get_if<Gemm>(&term.op.op);
+    if (g != nullptr && g->weight)
+      least += static_cast<double>(g->n * g->k) * properties(g->format).weight * term.op.count;
+  }
+  const SequenceGroup& decoding = q.batch.groups.front();
+  const double tokens = static_cast<double>(decoding.sequences) * decoding.past / q.plan.cp;
+  double elements = 0;
+  for (const LayerSpec& layer : q.model.layers.specs()) {
+    const auto* a = std::get_if<SoftmaxAttention>(&layer.mixer);
+    elements = a != nullptr ? a->head_dim + a->value_dim : 512 + 64;
+  }
+  least += tokens * elements * q.model.layers.size() * Bytes(2);
+  RC_ASSERT(divided.total.value >= least / Catalog().gpu(q.gpu).memory.bandwidth * (1 - 1e-9));
+  RC_ASSERT(divided.total.origin >= Origin::kTransferred);
+}
+
 // A stage of a pipeline takes no longer than the whole model, and the sum of all stages no less.
 RC_GTEST_PROP(StepLaw, StagesMakeTheWhole, ()) {
   Question q = any_question();

@@ -58,6 +58,7 @@ Point point_of(const Proof& proof, const Scenario& question) {
   if (f.engine.max_num_seqs > 0) p.at["max_num_seqs"] = f.engine.max_num_seqs;
   if (f.engine.max_num_batched_tokens > 0)
     p.at["max_num_batched_tokens"] = f.engine.max_num_batched_tokens;
+  if (f.engine.cp > 1) p.at["cp"] = f.engine.cp;
   if (!f.engine.prefix_caching) p.at["prefix_caching"] = "off";
   if (f.engine.speculation.on()) p.at["speculation"] = f.engine.speculation.method;
   if (f.decode) {

@@ -14,8 +14,8 @@
 // next one that is tried, because b / t(b) grows up to it. Memory holds fewer requests of full
 // length than of the mean length that they have over their time; the largest batch is therefore
 // exceeded by (isl + osl) / (isl + osl / 2). Prompts that repeat others may be in the prefix cache,
-// so that prefill bounds nothing there, unless the option turns the cache off. Both rates are raised
-// by kSlack for lengths that scatter around their means.
+// so that prefill bounds nothing there, unless the option turns the cache off. Both rates are
+// raised by kSlack for lengths that scatter around their means.
 //
 // The closed form has no speculation. A step that verifies drafts takes at least as long as one
 // that decodes the same sequences, makes on average m tokens of a sequence

@@ -54,6 +54,7 @@ std::string differences(const EngineOption& own, const EngineOption& plan) {
   add("pp", std::to_string(own.pp), std::to_string(plan.pp));
   add("dp", std::to_string(own.dp), std::to_string(plan.dp));
   add("ep", std::to_string(own.ep), std::to_string(plan.ep));
+  add("cp", std::to_string(own.cp), std::to_string(plan.cp));
   add("prefix caching", own.prefix_caching ? "on" : "off", plan.prefix_caching ? "on" : "off");
   add("speculation", own.speculation.method, plan.speculation.method);
   return out;
@@ -79,7 +80,7 @@ class Rival {
     load_ = planned_load(question_.as<PlanQuestion>().service, notes_);
   }
 
-  // What is taken for granted of the command; empty: nothing.
+  // A sentence about what is taken for granted of the command; empty: nothing is.
   const std::string& assumed() const { return assumed_; }
 
   // A sentence about its best fleet on a type of GPU, beside the best plan.

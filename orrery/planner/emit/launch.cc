@@ -41,6 +41,7 @@ LaunchValues values_of(const Bundle& bundle, const EngineOption& option, const s
   values.push_back(fmt::arg("pp", option.pp));
   values.push_back(fmt::arg("dp", option.dp));
   values.push_back(fmt::arg("ep", option.ep));
+  values.push_back(fmt::arg("cp", option.cp));
   values.push_back(fmt::arg("ranks", option.tp * option.dp));
   values.push_back(fmt::arg("max_model_len", max_model_len));
   values.push_back(fmt::arg("max_num_seqs", option.max_num_seqs));
@@ -132,6 +133,8 @@ LaunchCommand launch_command(const Bundle& bundle, const EngineOption& option, E
     texts.refuse(fmt::format("data-parallel attention of {} takes all ranks (catalog/launch)",
                              option.engine));
   texts.add(option.ep > 1, facts.ep, "expert-parallel groups");
+  texts.add(option.cp > 1, facts.cp, "decode context parallelism");
+  if (option.cp > 1) out.needs = facts.cp_needs;
   texts.add(max_model_len > 0, facts.max_model_len, "the longest sequence");
   texts.add(option.max_num_seqs > 0, facts.max_num_seqs, "the most sequences at once");
   texts.add(option.max_num_batched_tokens > 0, facts.max_num_batched_tokens,
@@ -147,7 +150,8 @@ LaunchCommand launch_command(const Bundle& bundle, const EngineOption& option, E
     if (format != facts.formats.end()) {
       texts.add(format->second);
     } else if (facts.checkpoint_formats || !facts.formats.empty()) {
-      out.needs = fmt::format("a checkpoint of the model in {}", option.format);
+      out.needs += fmt::format("{}a checkpoint of the model in {}",
+                               out.needs.empty() ? "" : ", and ", option.format);
     }
   }
   const std::size_t layout = texts.flags.size();

@@ -22,6 +22,7 @@ void declare(Fields& f, LaunchFacts& l) {
         g.add("pp", l.pp, "pipeline stages").verbatim();
         g.add("dp", l.dp, "data-parallel groups").verbatim();
         g.add("ep", l.ep, "expert-parallel groups").verbatim();
+        g.add("cp", l.cp, "ranks that divide the tokens of a KV cache").verbatim();
         g.add("max_model_len", l.max_model_len, "longest sequence").verbatim();
         g.add("max_num_seqs", l.max_num_seqs, "most sequences at once").verbatim();
         g.add("max_num_batched_tokens", l.max_num_batched_tokens, "most tokens of a step")
@@ -46,6 +47,7 @@ void declare(Fields& f, LaunchFacts& l) {
   f.add("speculation_without_dp", l.speculation_without_dp,
         "methods of speculation that the engine does not combine with data-parallel attention");
   f.add("checkpoint_formats", l.checkpoint_formats, "formats are those of the checkpoint");
+  f.add("cp_needs", l.cp_needs, "what divided KV caches ask for").verbatim();
   f.add("options_file", l.options_file, "flag that names the options file").verbatim();
   f.add("prefill", l.prefill, "flags of an engine that prefills alone").verbatim();
   f.add("decode", l.decode, "flags of an engine that decodes alone").verbatim();

@@ -1,7 +1,7 @@
 // Facts of catalog/launch about an engine: the command that starts it, and its flags. Names of a
-// plan stand in braces: {model}, {tp}, {pp}, {dp}, {ep}, {max_model_len},
-// {max_num_seqs}, {max_num_batched_tokens}, and {ranks}: tp dp. Flags of speculation also have
-// {draft_model}, {draft_tokens}, and {verified_tokens}: the drafts and one token.
+// plan stand in braces: {model}, {tp}, {pp}, {dp}, {ep}, {cp}, {max_model_len}, {max_num_seqs},
+// {max_num_batched_tokens}, and {ranks}: tp dp. Flags of speculation also have {draft_model},
+// {draft_tokens}, and {verified_tokens}: the drafts and one token.
 //
 // A text that begins with '-' is written into the command. Another one is YAML for the engine's
 // options file, which the flag `options_file` names as {options_file}:
@@ -21,7 +21,8 @@ namespace orrery {
 
 struct LaunchFacts {
   std::string command, image, prefill, decode;
-  std::string tp, pp, dp, ep, max_model_len, max_num_seqs, max_num_batched_tokens;
+  std::string tp, pp, dp, ep, cp, max_model_len, max_num_seqs, max_num_batched_tokens;
+  std::string cp_needs;  // what the flag of cp asks for; empty: nothing
   // `prefix_caching` says what the engine does without a flag, and is read but not written.
   std::string prefix_caching, no_prefix_caching;
   std::string options_file;                    // names the options file; empty: the engine has none

@@ -23,6 +23,7 @@ constexpr const char* kNames[] = {"model",
                                   "pp",
                                   "dp",
                                   "ep",
+                                  "cp",
                                   "ranks",
                                   "max_model_len",
                                   "max_num_seqs",
@@ -100,7 +101,7 @@ class Reader {
  public:
   Reader(const Bundle& bundle, const LaunchFacts& facts) : bundle_(bundle) {
     for (const std::string* flags :
-         {&facts.tp, &facts.pp, &facts.max_model_len, &facts.max_num_seqs,
+         {&facts.tp, &facts.pp, &facts.cp, &facts.max_model_len, &facts.max_num_seqs,
           &facts.max_num_batched_tokens, &facts.options_file})
       learn(*flags, {});
     Meaning m;
@@ -275,6 +276,7 @@ class Reader {
     o.pp = static_cast<int>(number("pp", 1));
     // Engines without a number for it divide experts over all ranks.
     o.ep = static_cast<int>(number("ep", experts_ ? std::int64_t{o.tp} * o.dp : 1));
+    o.cp = static_cast<int>(number("cp", 1));
     o.max_num_seqs = number("max_num_seqs", 0);
     o.max_num_batched_tokens = number("max_num_batched_tokens", 0);
     out_.max_model_len = number("max_model_len", 0);

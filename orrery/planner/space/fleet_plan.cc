@@ -9,7 +9,8 @@ namespace {
 
 std::string layout_name(const EngineOption& e) {
   std::string out = fmt::format("tp {}", e.tp);
-  for (const auto& [what, ranks] : {std::pair{"pp", e.pp}, {"dp", e.dp}, {"ep", e.ep}})
+  for (const auto& [what, ranks] :
+       {std::pair{"pp", e.pp}, {"dp", e.dp}, {"ep", e.ep}, {"cp", e.cp}})
     if (ranks > 1) out += fmt::format(" {} {}", what, ranks);
   if (e.max_num_seqs > 0) out += fmt::format(", {} sequences", e.max_num_seqs);
   if (e.max_num_batched_tokens > 0)
@@ -41,7 +42,7 @@ bool EngineOption::pairs_with(const EngineOption& o) const {
   return gpu.gpu == o.gpu.gpu && engine == o.engine && format == o.format &&
          power_limit == o.power_limit && clock == o.clock && max_num_seqs == o.max_num_seqs &&
          max_num_batched_tokens == o.max_num_batched_tokens && prefix_caching == o.prefix_caching &&
-         speculation.method == o.speculation.method;
+         speculation.method == o.speculation.method && cp == 1 && o.cp == 1;
 }
 
 Scenario EngineOption::asked(const Scenario& question) const {
@@ -54,6 +55,7 @@ Scenario EngineOption::asked(const Scenario& question) const {
   s.engine.overrides = scheduler_keys(*this);
   s.precision.quantization = format;
   s.parallel.tp = tp, s.parallel.pp = pp, s.parallel.dp = dp, s.parallel.ep = ep;
+  s.parallel.cp = cp;
   std::get<PlanQuestion>(s.asked).service.speculation = speculation;
   return s;
 }

@@ -1,9 +1,9 @@
 // The parts of a plan: engines of one kind, or a pool for prefill and one for decode.
 //
 // An engine option is a GPU, an engine, a format of the weights, a layout, the drafter of its
-// speculation, if it has one, and whether its prefix caching is turned off. A fleet is a number of engines of one option, or of two. Both know
-// their scenario, so that what is planned is asked, written to files and simulated as any other
-// question.
+// speculation, if it has one, and whether its prefix caching is turned off. A fleet is a number of
+// engines of one option, or of two. Both know their scenario, so that what is planned is asked,
+// written to files and simulated as any other question.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +25,13 @@ struct EngineOption {
   std::int64_t max_num_seqs = 0, max_num_batched_tokens = 0;
   SpeculationChoice speculation = {};  // the question's, or none
   bool prefix_caching = true;          // false: off, whatever the engine does by itself
+  int cp = 1;  // tensor-parallel ranks that divide the tokens of a KV cache (ParallelPlan::cp)
 
   std::int64_t gpus() const { return std::int64_t{tp} * pp * dp; }
   // "4 h100-sxm, vllm, fp8, tp 4"; no other option of a space has the same name.
   std::string name() const;
-  // Whether both may be pools of one fleet: they differ at most in their layout.
+  // Whether both may be pools of one fleet: they differ at most in their layout, and divide no KV
+  // cache among ranks, whose transfer is not known.
   bool pairs_with(const EngineOption& other) const;
   // The question's model and load with this engine. REQUIRES a PlanQuestion.
   Scenario asked(const Scenario& question) const;

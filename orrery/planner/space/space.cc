@@ -66,6 +66,17 @@ std::vector<EngineOption> engines_on(const GpuStock& stock, const PlanQuestion& 
   return out;
 }
 
+// The layout with each division of its KV cache that the plan lists. What does not fit the model is
+// told by the first stage.
+void add_contexts(const PlanChoice& plan, EngineOption option, std::vector<EngineOption>& out) {
+  if (plan.cp.empty()) out.push_back(option);
+  for (const std::int64_t cp : plan.cp) {
+    if (option.tp % cp != 0) continue;
+    option.cp = static_cast<int>(cp);
+    out.push_back(option);
+  }
+}
+
 // The layouts of an engine, of at most `most` GPUs in nodes of `node`.
 void add_layouts(const PlanChoice& plan, std::int64_t node, std::int64_t most, bool experts,
                  const EngineOption& engine, std::vector<EngineOption>& out) {
@@ -73,20 +84,20 @@ void add_layouts(const PlanChoice& plan, std::int64_t node, std::int64_t most, b
     for (const std::int64_t pp : degrees(plan.pp, most / tp)) {
       EngineOption option = engine;
       option.tp = static_cast<int>(tp), option.pp = static_cast<int>(pp);
-      out.push_back(option);
+      add_contexts(plan, option, out);
       if (!experts || tp == 1) continue;
       option.ep = option.tp;
-      out.push_back(option);
+      add_contexts(plan, option, out);
       if (!plan.dp.empty()) continue;
       option.dp = option.tp, option.tp = 1;
-      out.push_back(option);
+      add_contexts(plan, option, out);
     }
   }
   for (const std::int64_t n : plan.dp) {
     if (!experts || n > most) continue;
     EngineOption option = engine;
     option.dp = option.ep = static_cast<int>(n);
-    out.push_back(option);
+    add_contexts(plan, option, out);
   }
 }
 

@@ -119,6 +119,12 @@ void declare_shared(Fields& f, ScenarioValues& keys) {
         g.add("ep", s.parallel.ep, "expert-parallel groups")
             .range(1, kMostRanks)
             .alias("expert_parallel_size");
+        g.add("cp", s.parallel.cp,
+              "decode context parallelism: tensor-parallel ranks with the same key-value head that "
+              "divide the tokens of its cache among them; it divides tp (docs/composition.md)")
+            .range(1, kMostRanks)
+            .alias("decode_context_parallel_size")
+            .alias("dcp_size");
         declare(g, s.parallel.experts);
       },
       "parallelism");

@@ -183,7 +183,9 @@ void declare(Fields& f, PlanChoice& p) {
   f.add("gpu_counts", p.gpu_counts,
         "numbers of GPUs of a run to choose from; none: 1, 2, 4, ... and the most that there are")
       .range(1, kMostGpus);
-  f.add("cp", p.cp, "context-parallel ranks of a run to choose from; none: 1, 2, 4 and 8")
+  f.add("cp", p.cp,
+        "context-parallel ranks to choose from: of a run, where none are 1, 2, 4 and 8; of a "
+        "service those that divide KV caches in decode (parallel.cp), where none are 1")
       .range(1, kMostGpus);
   f.add("vp", p.vp,
         "model chunks per pipeline stage of a run to choose from; none: all that divide the layers")
@@ -217,8 +219,8 @@ const std::vector<std::string>& plan_keys_of_services() {
 }
 
 const std::vector<std::string>& plan_keys_of_runs() {
-  static const std::vector<std::string> keys = {"by", "gpu_counts",  "cp",   "vp",
-                                                "ep", "micro_batch", "zero", "recompute"};
+  static const std::vector<std::string> keys = {"by",          "gpu_counts", "vp",       "ep",
+                                                "micro_batch", "zero",       "recompute"};
   return keys;
 }
 
@@ -246,7 +248,7 @@ const std::vector<std::string>& planned_training_keys() {
 }
 
 const std::vector<std::string>& planned_parallel_keys() {
-  static const std::vector<std::string> keys = {"tp", "pp", "dp", "ep"};
+  static const std::vector<std::string> keys = {"tp", "pp", "dp", "ep", "cp"};
   return keys;
 }
 

@@ -83,6 +83,8 @@ struct PlanChoice {
   std::vector<std::int64_t> dp;
   // Most sequences at once, and most tokens of a step, of an engine; empty: the engine's own.
   std::vector<std::int64_t> max_num_seqs, max_num_batched_tokens;
+  // Decode context parallel sizes of a service (empty: 1), or those of a run (empty: as tp and pp).
+  std::vector<std::int64_t> cp;
   // "on" and "off", of an engine with prefix caching where prompts of the load begin alike.
   std::vector<std::string> prefix_caching = {"on", "off"};
   std::int64_t engine_gpus = 0;          // most GPUs of one engine; 0: one node
@@ -106,9 +108,9 @@ struct PlanChoice {
   bool exhaustive = false;   // look at all candidates instead of those that can win
 
   // The members that follow are of a run alone.
-  Seconds by;                                               // longest time to train; 0: no limit
-  std::vector<std::int64_t> gpu_counts;                     // numbers of GPUs to be tried
-  std::vector<std::int64_t> cp, vp, ep, micro_batch, zero;  // as tp and pp
+  Seconds by;                                           // longest time to train; 0: no limit
+  std::vector<std::int64_t> gpu_counts;                 // numbers of GPUs to be tried
+  std::vector<std::int64_t> vp, ep, micro_batch, zero;  // as tp and pp
   std::vector<std::string> recompute = {"none", "selective", "full"};
 };
 

@@ -106,10 +106,10 @@ struct ServingSetup {
 
   struct Parallel {
     std::int64_t tp = 1, pp = 1;
-    int dp = 1, ep = 1;
+    int dp = 1, ep = 1, cp = 1;
     ExpertPlan experts;
     ParallelPlan plan() const {
-      return {static_cast<int>(tp), static_cast<int>(pp), dp, ep, experts};
+      return {static_cast<int>(tp), static_cast<int>(pp), dp, ep, experts, cp};
     }
     bool operator==(const Parallel&) const = default;
   } parallel;

@@ -253,6 +253,11 @@ void answer_services(Facts& facts, const Scenario& asked, const RunOptions& opti
           {"gpus", plan.devices() * service.cluster.replicas},
           {"tp", s.parallel.tp},
           {"pp", s.parallel.pp}};
+  if (s.parallel.cp > 1) {
+    p.at["cp"] = s.parallel.cp;
+    if (service.cluster.disaggregation.on())
+      throw NoData("parallel.cp: not simulated with disaggregated prefill and decode");
+  }
   // Whether a trace has arrivals is not known before it is read.
   const bool rated = service.trace.empty() && arrival_kind(service.arrivals).reads.rate;
   const auto at_rate = [&p, &service, rated] {

@@ -132,9 +132,15 @@ void fill_by_memory(const Scenario& s, const Gpu& gpu, EngineProfile& engine) {
 
 // Widens the intervals of a model with layers of which no service was measured on the engine.
 // `fitted`: the step error of the measured services. The error of plain starts, which is that of
-// models of all kinds, is not widened if it is larger.
-void widen_unseen(const Architecture& model, double fitted, EngineProfile& engine,
+// models of all kinds, is not widened if it is larger. Decode context parallelism was measured with
+// no engine, and widens all of them.
+void widen_unseen(const Architecture& model, double fitted, int cp, EngineProfile& engine,
                   std::vector<std::string>& notes) {
+  if (cp > 1) {
+    engine.step_error = std::hypot(engine.step_error, engine.unseen_error);
+    notes.push_back(
+        "wider intervals: no service with decode context parallelism (parallel.cp) was measured");
+  }
   const auto& seen = engine.fitted_layers;
   std::vector<std::string> unseen = layer_kinds(model);
   std::erase_if(unseen, [&seen](const std::string& kind) {
@@ -227,7 +233,7 @@ Deployment make_deployment(const Scenario& s, const Architecture& model, const G
       d.engine.id, d.engine.version, k.gemm, k.attention, k.moe, k.mla, k.collectives));
   note_setup(s, d.engine, d.notes);
   if (!s.engine.overrides.find("step_error"))
-    widen_unseen(model, engine.step_error, d.engine, d.notes);
+    widen_unseen(model, engine.step_error, s.parallel.cp, d.engine, d.notes);
   d.notes.push_back(
       fmt::format("formats: weights {}, experts {}, lm head {}, activations {}, KV cache {}",
                   properties(d.precision.weights).name, properties(d.precision.experts).name,

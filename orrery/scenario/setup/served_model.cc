@@ -74,7 +74,7 @@ Architecture architecture_of(Facts& facts, const ServingSetup& setup) {
 std::shared_ptr<const Deployment> deployment_of(Facts& facts, const Scenario& scenario) {
   ServingSetup setup = scenario;
   setup.parallel = {};  // of no effect on it, but for the ranks by which defaults differ
-  setup.parallel.tp = scenario.parallel.tp;
+  setup.parallel.tp = scenario.parallel.tp, setup.parallel.cp = scenario.parallel.cp;
   return facts.latest<Deployment>(DeploymentKey{std::move(setup), engine_use(scenario)}, [&] {
     const auto model =
         facts.latest<Architecture>(ArchitectureKey{scenario.model, scenario.model_overrides},

@@ -260,6 +260,7 @@ void answer_steady(Facts& facts, const Scenario& scenario, const RunOptions& opt
           {"isl", load.isl},
           {"osl", load.osl},
           {"batch", load.batch}};
+  if (parallel.cp > 1) p.at["cp"] = parallel.cp;
   const auto served = served_model_of(facts, scenario);
   const CoreChip* chip = facts.chip(served->deployment.gpu.id);
   const Deployment& d = served->deployment;

@@ -139,6 +139,15 @@ void add_expanded(OpList& ops, const RankStep& step, const LatentAttention& a, s
     keys += real(g.sequences) * (g.past + real(g.new_tokens));
   }
   if (keys == 0) return;
+  double cached = 0;
+  for (const SequenceGroup& g : step.batch.groups)
+    if (!absorbed(a, g)) cached += real(g.sequences) * g.past;
+  if (step.cp() > 1 && cached > 0) {
+    ops.collective(
+        "cp_context_all_gather", Collective::Kind::kAllGather, Collective::Group::kContext,
+        step.cp(),
+        cached * (a.kv_lora_rank + a.qk_rope_dim) * bytes_per_element(step.precision.kv_cache));
+  }
   ops.gemm("kv_b_proj", kPart, std::llround(keys), heads * (a.qk_nope_dim + a.value_dim),
            a.kv_lora_rank, step.precision.mixer_weights());
   for (const SequenceGroup& g : step.batch.groups) {
@@ -165,8 +174,10 @@ void add_absorbed(OpList& ops, const RankStep& step, const LatentAttention& a, s
   // Only decode steps are padded.
   const std::int64_t rows = tokens + step.batch.padding;
   ops.gemm("absorb_q", kPart, rows, a.kv_lora_rank, a.qk_nope_dim, step.plain(), heads);
-  LatentAttentionCore c = core(step, a, heads);
+  LatentAttentionCore c = core(step, a, heads * step.cp());
   c.decode = true;
+  const int own = static_cast<int>(heads);
+  ops.gather_queries(step, real(rows), own, a.kv_lora_rank + a.qk_rope_dim);
   for (const SequenceGroup& g : step.batch.groups) {
     if (!sparse(a, g) || g.decoding() || g.sequences == 0) continue;
     c.batch = g.sequences * g.new_tokens;
@@ -178,14 +189,15 @@ void add_absorbed(OpList& ops, const RankStep& step, const LatentAttention& a, s
     LatentAttentionCore v = c;
     v.batch = g.sequences;
     v.new_tokens = g.new_tokens;
-    v.context = mean_keys(g, a.sparse_top_k);
+    v.context = keys_of_rank(mean_keys(g, a.sparse_top_k), step.cp());
     ops.add("attn_decode", kPart, v);
   }
   if (decoding > 0) {
     c.batch = decoding;
-    c.context = keys / real(decoding);
+    c.context = keys_of_rank(keys / real(decoding), step.cp());
     ops.add("attn_decode", kPart, c);
   }
+  ops.combine_outputs(step, real(rows), own, a.kv_lora_rank);
   ops.gemm("absorb_v", kPart, rows, a.value_dim, a.kv_lora_rank, step.plain(), heads);
 }
 

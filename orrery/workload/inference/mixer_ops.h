@@ -7,6 +7,9 @@
 
 namespace orrery {
 
+// The most keys of a sequence of `context` tokens that one of cp ranks holds.
+inline double keys_of_rank(double context, int cp) { return (context + cp - 1) / cp; }
+
 void add_mixer(OpList& ops, const RankStep& step, const Mixer& mixer);
 // The ops of a mixer that depend on the groups of sequences (OpSource::kGroups).
 void add_mixer_of_groups(OpList& ops, const RankStep& step, const Mixer& mixer);

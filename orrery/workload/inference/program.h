@@ -43,6 +43,15 @@
 // than ranks. The latent cache and the projections to it, the router and the sparse indexer are
 // whole on every rank. The embedding and the LM head are split by vocabulary.
 //
+// Decode context parallelism (ParallelPlan::cp). The cp ranks of a group hold the tokens of one
+// key-value head in turn. They gather the queries of all their heads (cp_query_all_gather), each
+// attends to its own tokens with them, and they gather the log-sum-exps of the scores in fp32
+// (cp_lse_all_gather), weigh their partial outputs (cp_rescale) and sum them, each its own heads
+// (cp_output_reduce_scatter): cp_lse_ag_out_rs of vLLM and SGLang (--dcp-comm-backend ag_rs). New
+// tokens of a prompt after cached ones go the same way in softmax attention; latent attention
+// gathers the cached latents instead and expands them as before (cp_context_all_gather). Prompts
+// without cached tokens have no such ops.
+//
 // Experts of a latent: the exchanges move rows of the latent. The partial sums of a rank are
 // reduced over the tp ranks as latents, and every rank projects them back whole. The all-reduce of
 // the layer then sums the shared experts.

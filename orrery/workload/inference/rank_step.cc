@@ -38,6 +38,25 @@ void check(const Batch& batch, std::int64_t padding) {
 
 }  // namespace
 
+void OpList::gather_queries(const RankStep& step, double tokens, int heads, int query_dim) {
+  if (step.cp() == 1) return;
+  collective("cp_query_all_gather", Collective::Kind::kAllGather, Collective::Group::kContext,
+             step.cp(), tokens * heads * step.cp() * query_dim * step.element());
+}
+
+void OpList::combine_outputs(const RankStep& step, double tokens, int heads, int value_dim) {
+  if (step.cp() == 1) return;
+  const double all_heads = 1.0 * heads * step.cp();
+  collective("cp_lse_all_gather", Collective::Kind::kAllGather, Collective::Group::kContext,
+             step.cp(), tokens * all_heads * step.cp() * Bytes(4));
+  const auto rows = static_cast<std::int64_t>(std::llround(tokens));
+  elementwise("cp_rescale", Part::kAttention, Elementwise::Kind::kActivation,
+              {rows, std::int64_t{heads} * step.cp() * value_dim, step.element(), 1, 1});
+  collective("cp_output_reduce_scatter", Collective::Kind::kReduceScatter,
+             Collective::Group::kContext, step.cp(),
+             tokens * all_heads * value_dim * step.element());
+}
+
 std::int64_t Batch::tokens() const {
   std::int64_t n = 0;
   for (const SequenceGroup& g : groups) n += g.sequences * g.new_tokens;

@@ -42,6 +42,7 @@ struct RankStep {
   std::int64_t tokens() const { return batch.tokens; }
   std::int64_t hidden() const { return model.hidden; }
   int tp() const { return plan.tp; }
+  int cp() const { return plan.cp; }
   // Size of an element of the residual stream.
   Bytes element() const { return bytes_per_element(precision.activations); }
   // Format of the products that are never quantised (router, gates, absorbed products).
@@ -100,6 +101,11 @@ class OpList {
                   Bytes bytes) {
     add(name, Part::kCommunication, Collective{kind, group, ranks, bytes});
   }
+
+  // Decode context parallelism (program.h), around the attention of `tokens` queries. `heads` are
+  // those of a rank, of `query_dim` and `value_dim` elements. Nothing without it.
+  void gather_queries(const RankStep& step, double tokens, int heads, int query_dim);
+  void combine_outputs(const RankStep& step, double tokens, int heads, int value_dim);
 
   // A dispatch or combine among `ranks` ranks. `bytes` is a copy of each token for each expert.
   void exchange(std::string_view name, const ExpertMove& move, int ranks, Bytes bytes) {

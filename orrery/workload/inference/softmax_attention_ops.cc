@@ -90,7 +90,16 @@ void add_decode(OpList& ops, const RankStep& step, const SoftmaxAttention& a, De
   // With different contexts the mean is that of the keys read, a window applied to each.
   op.context = (groups == 1 ? keys : clipped) / real(sequences);
   op.queries = real(tokens) / real(sequences);
+  if (step.cp() == 1) {
+    ops.add("attn_decode", kSoftmaxPart, op);
+    return;
+  }
+  const int own = op.heads;
+  ops.gather_queries(step, real(tokens), own, a.head_dim);
+  op.heads *= step.cp();
+  op.context = keys_of_rank(op.context, step.cp());
   ops.add("attn_decode", kSoftmaxPart, op);
+  ops.combine_outputs(step, real(tokens), own, a.value_dim);
 }
 
 void add_qk_norm(OpList& ops, const RankStep& step, const SoftmaxAttention& a, const RankHeads& r) {
@@ -159,7 +168,11 @@ void add_attention_calls(OpList& ops, const RankStep& step, const SoftmaxAttenti
     if (a.window > 0 && a.window_kind == WindowKind::kChunked) {
       add_chunked_prefill(ops, r.prefill, g, a.window);
     } else {
+      // The arithmetic of more heads on fewer keys is that of a rank's own heads on all of them.
+      const double queries = real(g.sequences) * real(g.new_tokens);
+      if (g.past > 0) ops.gather_queries(step, queries, r.heads, a.head_dim);
       add_prefill(ops, r.prefill, g.sequences, g.new_tokens, std::llround(g.past));
+      if (g.past > 0) ops.combine_outputs(step, queries, r.heads, a.value_dim);
     }
   }
   add_decode(ops, step, a, r.decode);

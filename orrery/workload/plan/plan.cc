@@ -155,6 +155,39 @@ void check_experts(const Architecture& model, const ParallelPlan& plan, Format e
   }
 }
 
+// The key-value heads of a mixer whose cache can be divided by tokens. NoData: it cannot.
+int divided_heads(const Architecture& model, const Mixer& mixer) {
+  if (const auto* a = std::get_if<SoftmaxAttention>(&mixer);
+      a != nullptr && a->window == 0 && !a->blocks)
+    return a->kv_heads;
+  if (const auto* l = std::get_if<LatentAttention>(&mixer);
+      l != nullptr && !l->indexer && l->sparse_top_k == 0)
+    return 1;
+  throw NoData(
+      fmt::format("cp above 1: {} has layers whose cache is not known to be divided by tokens; "
+                  "attention to the "
+                  "whole context is, with or without a latent",
+                  model.id));
+}
+
+void check_context(const Architecture& model, const ParallelPlan& plan) {
+  if (plan.cp == 1) return;
+  if (model.kind != Kind::kDecoder)
+    throw NoData(fmt::format("cp above 1: {} is no decoder", model.id));
+  for (const LayerSpec& layer : model.layers.specs()) {
+    if (std::holds_alternative<NoMixer>(layer.mixer)) continue;
+    const int heads = divided_heads(model, layer.mixer);
+    const auto works = [&](int cp) { return divides(heads * cp, plan.tp); };
+    if (works(plan.cp)) continue;
+    throw Infeasible(
+        fmt::format("cp {}: tp {} of {} leaves no {} copies of its {} key-value head{} to be "
+                    "divided; valid cp: "
+                    "{}",
+                    plan.cp, plan.tp, model.id, plan.cp, heads, heads == 1 ? "" : "s",
+                    valid_values(plan.tp, works)));
+  }
+}
+
 void check_expert_plan(const ParallelPlan& plan) {
   const ExpertPlan& x = plan.experts;
   if (x.redundant < 0)
@@ -188,9 +221,10 @@ StageLayers stage_layers(int layers, int pp, int stage) {
 }
 
 void check_plan(const Architecture& model, const ParallelPlan& plan, const Precision& precision) {
-  if (plan.tp < 1 || plan.pp < 1 || plan.dp < 1 || plan.ep < 1) {
-    throw InputError(fmt::format("tp, pp, dp and ep must be at least 1, got {}, {}, {} and {}",
-                                 plan.tp, plan.pp, plan.dp, plan.ep));
+  if (plan.tp < 1 || plan.pp < 1 || plan.dp < 1 || plan.ep < 1 || plan.cp < 1) {
+    throw InputError(
+        fmt::format("tp, pp, dp, ep and cp must be at least 1, got {}, {}, {}, {} and {}", plan.tp,
+                    plan.pp, plan.dp, plan.ep, plan.cp));
   }
   if (1.0 * plan.tp * plan.pp * plan.dp > kMostDevices || plan.ep > kMostDevices) {
     throw InputError(fmt::format("tp*pp*dp must be at most {} devices, got {} x {} x {}",
@@ -204,6 +238,7 @@ void check_plan(const Architecture& model, const ParallelPlan& plan, const Preci
     const TensorRule rule = tensor_rule(layer, plan.tp, precision.weights);
     if (rule.fails()) refuse_tp(model, plan, precision.weights, rule);
   }
+  check_context(model, plan);
   check_expert_plan(plan);
   check_experts(model, plan, precision.experts);
   if (plan.pp > model.layers.size()) {

@@ -20,6 +20,10 @@ struct ParallelPlan {
       1;  // attention data parallel size: dp groups, each with its own sequences, share the experts
   int ep = 1;  // expert parallel size: number of expert groups
   ExpertPlan experts = {};
+  // Decode context parallel size: consecutive tensor-parallel ranks that would hold copies of a
+  // key-value head hold the tokens of its cache in turn instead (vLLM's
+  // --decode-context-parallel-size, SGLang's --dcp-size). It divides tp, and adds no devices.
+  int cp = 1;
   // Tensor parallel size of routed experts.
   int moe_tp() const { return tp * dp / ep; }
   int devices() const { return tp * pp * dp; }
@@ -78,7 +82,9 @@ inline int kv_heads_per_rank(int kv_heads, int tp) { return kv_heads > tp ? kv_h
 // valid.
 //
 // InputError unless every size is at least 1 and tp*pp*dp is at most 2^20. NoData for
-// encoder-decoder models (T5), whose steps have no program yet. Infeasible unless
+// encoder-decoder models (T5), whose steps have no program yet, and with cp above 1 for models with
+// mixers other than softmax attention over the whole context and latent attention without a sparse
+// indexer. Infeasible unless
 // - tp divides the heads of every mixer, and divides or is divided by its key-value heads (groups);
 // - tp divides the widths of dense MLPs and shared experts, and tp*dp/ep the width of routed
 //   experts, into whole blocks of 128 if `precision` is fp8_block;
@@ -86,6 +92,7 @@ inline int kv_heads_per_rank(int kv_heads, int tp) { return kv_heads > tp ? kv_h
 //   experts; no rank holds two copies of an expert;
 // - DeepEP and two-batch overlap have attention data parallelism with ep >= dp to move tokens in,
 //   and the overlap is that of DeepEP's kernels;
+// - cp divides tp, and the ranks that hold copies of a key-value head;
 // - there are at least pp layers.
 // A vocabulary that does not divide is padded.
 void check_plan(const Architecture& model, const ParallelPlan& plan,

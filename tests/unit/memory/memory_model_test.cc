@@ -187,6 +187,21 @@ TEST(MemoryModel, TheStateOfASequenceInBlocks) {
             0);
 }
 
+TEST(MemoryModel, RanksDivideACacheOfWhichTheyHaveCopies) {
+  const ParallelPlan copies{.tp = 8};
+  ParallelPlan divided = copies;
+  divided.cp = 4;
+  const MemoryModel a = memory("glm-4-9b", "h100-sxm", copies),
+                    b = memory("glm-4-9b", "h100-sxm", divided);
+  EXPECT_DOUBLE_EQ(b.kv_block().value(), a.kv_block().value() / 4);
+  EXPECT_DOUBLE_EQ(b.kv_per_sequence(8000).value(), a.kv_per_sequence(8000).value() / 4);
+  EXPECT_EQ(b.kv_of_model(8000), a.kv_of_model(8000));
+  EXPECT_EQ(b.full().weights, a.full().weights);
+  EXPECT_NEAR(1.0 * static_cast<double>(b.kv_blocks()) / static_cast<double>(a.kv_blocks()), 4,
+              1e-3);
+  EXPECT_GE(b.max_concurrency(8000), 4 * a.max_concurrency(8000));
+}
+
 // DeepSeek-V4-Flash, blocks of 16 tokens: 4 entries of 584 + 132 bytes in 21 layers, an eighth of
 // one of 584 in 20. A window of 128 x 584 bytes in 43 layers; waiting kv and gate of 8 tokens,
 // twice 640 wide, in 21, of 128 tokens, 512 wide, in 20.

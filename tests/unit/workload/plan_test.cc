@@ -187,6 +187,20 @@ TEST(CheckPlan, RedundantExpertsMakeWideGroupsDivide) {
   EXPECT_THAT(refusal<Infeasible>(model, plan), HasSubstr("two copies of an expert"));
 }
 
+// GLM-4-9B has 2 key-value heads, DeepSeek-V2-Lite one latent.
+TEST(CheckPlan, CachesAreDividedAmongTheRanksWithCopies) {
+  const auto with = [](int tp, int cp) { return ParallelPlan{.tp = tp, .cp = cp}; };
+  const Architecture glm = load_model("glm-4-9b"), latent = load_model("deepseek-v2-lite");
+  for (const int cp : {1, 2, 4}) EXPECT_NO_THROW(check_plan(glm, with(8, cp))) << cp;
+  for (const int cp : {1, 2, 4, 8}) EXPECT_NO_THROW(check_plan(latent, with(8, cp))) << cp;
+  EXPECT_THAT(refusal<Infeasible>(glm, with(8, 8)), HasSubstr("valid cp: 1, 2, 4"));
+  EXPECT_THAT(refusal<Infeasible>(glm, with(2, 2)), HasSubstr("valid cp: 1"));
+  EXPECT_THAT(refusal<Infeasible>(latent, with(8, 3)), HasSubstr("valid cp: 1, 2, 4, 8"));
+  EXPECT_THROW(check_plan(glm, with(8, 0)), InputError);
+  for (const char* other : {"gemma-2-9b", "deepseek-v3.2", "qwen3-next-80b-a3b", "bert-base"})
+    EXPECT_THAT(refusal<NoData>(load_model(other), with(4, 2)), HasSubstr("cp above 1")) << other;
+}
+
 TEST(CheckPlan, DeepEpNeedsGroupsOfAttentionToMoveTokensBetween) {
   const Architecture model = load_model("deepseek-v3");
   ParallelPlan plan{.tp = 8, .ep = 8};

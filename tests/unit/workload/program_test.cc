@@ -49,6 +49,50 @@ TEST(Program, DenseDecodeOnEightRanks) {
   EXPECT_EQ(first<Elementwise>(p, "rope").read, Bytes(64 * 10 * 128 * 2));
 }
 
+// GLM-4-9B has 2 key-value heads: on 8 ranks four of them hold the same one.
+TEST(Program, RanksThatDivideACacheGatherQueriesAndSumOutputs) {
+  const Architecture model = load_model("glm-4-9b");
+  ParallelPlan plan{8};
+  const Program whole = forward_program(model, plan, {}, decode(16, 8191));
+  EXPECT_EQ(count(whole, "cp_query_all_gather"), 0);
+  plan.cp = 4;
+  const Program divided = forward_program(model, plan, {}, decode(16, 8191));
+  const auto own = first<DecodeAttention>(whole, "attn_decode");
+  const auto attention = first<DecodeAttention>(divided, "attn_decode");
+  EXPECT_EQ(attention.heads, 4 * own.heads);
+  EXPECT_EQ(attention.kv_heads, 1);
+  EXPECT_DOUBLE_EQ(attention.context, (8192 + 3) / 4.0);
+  const auto queries = first<Collective>(divided, "cp_query_all_gather");
+  EXPECT_EQ(queries.ranks, 4);
+  EXPECT_EQ(queries.group, Collective::Group::kContext);
+  EXPECT_EQ(queries.bytes, Bytes(16 * 16 * 128 * 2));  // of 16 heads on 4 ranks
+  EXPECT_EQ(first<Collective>(divided, "cp_lse_all_gather").bytes, Bytes(4 * 16 * 16 * 4));
+  const auto outputs = first<Collective>(divided, "cp_output_reduce_scatter");
+  EXPECT_EQ(outputs.kind, Collective::Kind::kReduceScatter);
+  EXPECT_EQ(outputs.bytes, Bytes(16 * 16 * 128 * 2));
+  EXPECT_EQ(count(divided, "cp_output_reduce_scatter"), 40);
+  EXPECT_DOUBLE_EQ(weight_bytes(divided), weight_bytes(whole));
+  // A prompt has them where tokens before it are cached.
+  EXPECT_EQ(count(forward_program(model, plan, {}, prefill(1, 512)), "cp_query_all_gather"), 0);
+  EXPECT_EQ(count(forward_program(model, plan, {}, prefill(1, 512, 512)), "cp_query_all_gather"),
+            40);
+}
+
+TEST(Program, RanksThatDivideLatentsGatherThemForPrompts) {
+  const Architecture model = load_model("deepseek-v2-lite");
+  ParallelPlan plan{8};
+  plan.cp = 8;
+  const Program divided = forward_program(model, plan, {}, decode(4, 1000));
+  const auto core = first<LatentAttentionCore>(divided, "attn_decode");
+  EXPECT_EQ(core.heads, 16);
+  EXPECT_DOUBLE_EQ(core.context, (1001 + 7) / 8.0);
+  EXPECT_EQ(first<Collective>(divided, "cp_query_all_gather").bytes, Bytes(4 * 16 * 576 * 2));
+  EXPECT_EQ(first<Collective>(divided, "cp_output_reduce_scatter").bytes, Bytes(4 * 16 * 512 * 2));
+  const Program prompt = forward_program(model, plan, {}, prefill(2, 100, 300));
+  EXPECT_EQ(first<Collective>(prompt, "cp_context_all_gather").bytes, Bytes(2 * 300 * 576 * 2));
+  EXPECT_EQ(count(prompt, "cp_query_all_gather"), 0);
+}
+
 TEST(Program, OneRankHasNoCollectives) {
   const Program p = forward_program(load_model("llama-3-8b"), {}, {}, decode(1, 100));
   for (const ProgramOp& op : p.ops)
