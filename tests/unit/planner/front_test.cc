@@ -87,6 +87,12 @@ TEST(Front, OfTheRateHasLowerRatesForTighterLimits) {
     EXPECT_LT(front.rates[i], front.rates[i - 1]);
     EXPECT_LT(figure(front, i, "tpot_p99"), figure(front, i - 1, "tpot_p99"));
   }
+  // A search of its own for a limit, without what the other limits have shown, has the same rate.
+  for (const std::size_t i : {std::size_t{0}, front.fleets.size() / 2, front.fleets.size() - 1}) {
+    const Plans own = planned(alone(front.questions[i]));
+    EXPECT_EQ(front.fleets[i].name(), own.fleets.at(0).name());
+    EXPECT_DOUBLE_EQ(front.rates[i], own.rates.at(0));
+  }
 }
 
 TEST(Front, IsWhatParetoAsksOfAService) {

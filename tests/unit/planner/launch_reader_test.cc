@@ -333,6 +333,26 @@ TEST(FromCommand, IsRatedAsThePlansAre) {
   EXPECT_THAT(rival[1], EndsWith(": --swap-space 4"));
 }
 
+// A command with a drafter is rated with the acceptance of the question, or with the default.
+TEST(FromCommand, SaysWhichAcceptanceItAssumes) {
+  Runner runner{Bundle()};
+  const std::string command =
+      "vllm serve meta-llama/Llama-3.1-8B-Instruct --speculative-config "
+      "'{\"method\":\"ngram\",\"num_speculative_tokens\":3,\"prompt_lookup_max\":4}'";
+  const auto told = [&](const Scenario& question) {
+    return beside_command(runner, question, command, find_plans(runner, question));
+  };
+  const std::vector<std::string> usual = told(planned());
+  ASSERT_EQ(usual.size(), 2U);
+  EXPECT_THAT(usual[0], HasSubstr("the plan has speculation none in the place of ngram"));
+  EXPECT_THAT(usual[1], EndsWith("by ngram with 3 drafts: their acceptance is 0.7, the default of "
+                                 "speculation.acceptance"));
+  Scenario question = planned();
+  auto& drafts = std::get<PlanQuestion>(question.asked).service.speculation;
+  drafts.method = "ngram", drafts.tokens = 3, drafts.acceptance = {0.2};
+  EXPECT_THAT(told(question).at(1), EndsWith("their acceptance is that of the question"));
+}
+
 // The key of a scenario says the same. A comma in it separates nothing.
 TEST(FromCommand, IsAKeyOfThePlan) {
   Runner runner{Bundle()};
