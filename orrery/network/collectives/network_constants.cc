@@ -237,8 +237,8 @@ std::vector<std::string> network_constants_paths(const Bundle& bundle) {
 
 namespace {
 
-// What `read` makes of a text. Each text is read once in a process: a search over layouts makes
-// many models of few networks.
+// The constants that `read` reads from a text. Each text is read once in a process, because a
+// search over layouts makes many models of few networks.
 template <class Read>
 const FabricConstants& read_once(std::string_view text, const Read& read) {
   static std::mutex mutex;
