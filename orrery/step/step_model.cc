@@ -229,7 +229,9 @@ StepTime StepModel::time_of(const KernelModel& kernels, const Batch& batch, Deta
   if (plan_.cp > 1) step.total.origin = std::max(step.total.origin, Origin::kTransferred);
   step.ungoverned_total = step.total.value, step.ungoverned_kernels = step.kernels;
   step.total.shared *= engine_.composed_error_share;
-  step.total.own = std::hypot(step.total.own * engine_.composed_error_share, engine_.step_error);
+  // In the place of std::hypot, which takes ten times as long for numbers that never overflow.
+  const double own = step.total.own * engine_.composed_error_share;
+  step.total.own = std::sqrt(own * own + engine_.step_error * engine_.step_error);
   return step;
 }
 

@@ -27,6 +27,8 @@ class FrontEndDelivery {
     free_ = std::max(free_, made) + each_ * sequences + past_ * before;
     return free_;
   }
+  // The same for one sequence without other tokens.
+  SimTime deliver(SimTime made) { return free_ = std::max(free_, made) + each_; }
   // Whether the front end waits for consecutive steps, each of `sequences` sequences, whose first
   // ends at `made` and which end at least `apart` after each other: then the tokens of each are
   // delivered lag() after its end.

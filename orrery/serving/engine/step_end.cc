@@ -43,25 +43,26 @@ void Replica::end_in_turn(const Step& step, SimTime now, FrontEndDelivery& deliv
   for (std::size_t i = 0; i < running.size();) {
     const Slot slot = running[i];
     Sequence& s = state_.at(slot);
-    const bool is_listed = listed != step.tokens.end() && listed->slot == slot;
     const bool member = s.joined >= 0 && s.joined <= number;
     SimTime delivered;
     if (member) {
-      delivered = delivery.deliver(now, 1, 0);
+      delivered = delivery.deliver(now);
       turns_.push_back({s.request, delivered, group.last_token(s)});
       s.last_token = delivered;
     }
-    const std::size_t before = running.size();
-    if (is_listed) {
-      tell();
-      if (member) {
-        group.leave(state_, slot);
-        finish(slot, now, delivered);
-      } else {
-        end_token(*listed, now, delivery);
-      }
-      ++listed;
+    if (listed == step.tokens.end() || listed->slot != slot) {
+      ++i;
+      continue;
     }
+    const std::size_t before = running.size();
+    tell();
+    if (member) {
+      group.leave(state_, slot);
+      finish(slot, now, delivered);
+    } else {
+      end_token(*listed, now, delivery);
+    }
+    ++listed;
     if (running.size() == before) ++i;
   }
   tell();
