@@ -32,13 +32,13 @@ TEST(TrainingAccuracy, SourcesLeftOut) {
     EXPECT_LE(s.median, median) << rows;
     EXPECT_LE(s.mape, mape) << rows;
   };
-  bounded("left-out source", "all", 820, 6.8, 9.9);
-  bounded("left-out source", "covered, dense", 480, 5.9, 8.3);
-  bounded("left-out source", "covered, moe", 60, 9.1, 13.2);
-  bounded("left-out source", "not covered", 240, 9.6, 12.4);
-  bounded("three own rows", "all", 5000, 5.2, 8.3);
-  bounded("three own rows", "trusted", 5000, 5.0, 7.7);
-  bounded("mlperf", "all", 120, 9.2, 12.2);
+  bounded("left-out source", "all", 820, 7.0, 9.9);
+  bounded("left-out source", "covered, dense", 480, 6.4, 8.5);
+  bounded("left-out source", "covered, moe", 60, 7.6, 11.6);
+  bounded("left-out source", "not covered", 240, 9.8, 12.6);
+  bounded("three own rows", "all", 5000, 4.9, 8.0);
+  bounded("three own rows", "trusted", 5000, 4.8, 7.6);
+  bounded("mlperf", "all", 120, 9.5, 12.3);
   // The 90 % intervals cover nine tenths of the left-out rows, also in the groups that extrapolate
   // more.
   for (const char* rows :

@@ -1,4 +1,4 @@
-// Products of a training step against the calls of the sweep that timed them.
+// Products and attention of a training step against the calls of the sweep that timed them.
 //
 // A step runs products back to back for seconds, at the clock that the board's power allows: 1.41
 // to 1.55 GHz on an H100 (docs/lab/2026-11-h100-measured.md). A sweep times some tens of calls. If
@@ -21,9 +21,15 @@ namespace orrery {
 // tables of training). A longer call takes longer after the factor, too.
 double burst_factor(const Gpu& gpu, Seconds call);
 
-// Turns `time` of a sweep into that of a step, if `cost` is one of products. A product of
-// `together` experts counts as that many calls, so that one kernel for all experts gains nothing by
-// it.
+// The factor by which products and attention take longer on a board that has the peaks of an H100
+// SXM but less power: the cube root of the power, because the power of a chip grows with its clock
+// and with the square of its voltage, which grows with the clock. 1 on all other boards: their
+// peaks or their own sweeps show what their power allows.
+double power_factor(const Gpu& gpu);
+
+// Turns `time` of a sweep into that of a step, if `cost` is one of products or attention. A product
+// of `together` experts counts as that many calls, so that one kernel for all experts gains nothing
+// by it.
 void run_in_step(const Gpu& gpu, TrainingCost cost, double together, KernelTime& time);
 
 }  // namespace orrery

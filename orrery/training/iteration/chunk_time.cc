@@ -191,7 +191,8 @@ ChunkTime chunk_time(const ChunkSetting& setting, const ChunkParts& parts) {
     const PortSharing both = sharing(pass, f * (gather + scatter), port, whole.data_slowdown);
     const ShardedPass p{pass.alone, f * gather,    f * scatter, std::max(1, parts.layers),
                         back,       both.slowdown, both.rate,   job.plan.prefetch};
-    return (setting.fidelity == Fidelity::kEvents ? run_sharded(p) : sharded_time(p)) - pass.alone;
+    const Seconds end = setting.fidelity == Fidelity::kEvents ? run_sharded(p) : sharded_time(p);
+    return std::max(Seconds(0), end - pass.alone);  // Rounding may leave less than nothing.
   };
   const Seconds gathered =
       exposed(forward, twice.forward, parts.gather, Seconds(0), parts.gather_on_port, false);

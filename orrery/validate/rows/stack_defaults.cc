@@ -124,6 +124,12 @@ std::optional<StatedScript> stated_script(std::string_view source, std::string_v
       {"nemotron/README_340b", "35a9aecc8", {"", "flash2", true}},
       {"nemotron/README_340b", "8f5cbb379", {"24.09", "flash2", true}},
   };
+  // Its benchmarks of 2023 were submitted with Triton's attention: the default of --attn_impl in
+  // scripts/train/benchmarking/submit_benchmarks.py at 12a63191 and in the sweeps beside it
+  // (h100_benchmarks.sh at 11663ba8, which sets none).
+  if (source == "llm-foundry" &&
+      (reference.ends_with("300cc5c58") || reference.ends_with("b2a43a147")))
+    return StatedScript{"", "triton", false};
   if (source != "dgxc-benchmarking") return std::nullopt;
   for (const Script& s : kScripts)
     if (reference.starts_with(s.page) && reference.ends_with(s.commit)) return s.states;

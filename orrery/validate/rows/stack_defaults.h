@@ -35,14 +35,15 @@ std::optional<double> stated_release(std::string_view version);
 // The release of PyTorch in a version ("torch 2.13", "2.11.0 cu130"); empty if it has none.
 std::optional<TorchVersion> stated_torch(std::string_view version);
 
-// Settings that the scripts of a page of NVIDIA's dgxc-benchmarking state at the row's commit. The
-// table has no column for them. Its version is the day of the commit or the release of the recipes,
-// which are up to a year after the container: on 9 June 2025 the recipes of several releases were
-// published at once.
+// Settings that the scripts of a page state at the row's commit, and that the table has no column
+// for: pages of NVIDIA's dgxc-benchmarking, and those of llm-foundry's benchmarks of 2023. The
+// version in the table is the day of the commit or the release of the recipes, which are up to a
+// year after NVIDIA's container: on 9 June 2025 the recipes of several releases were published at
+// once.
 struct StatedScript {
   std::string_view container;  // of NeMo (FW_VERSION of launch.sh, or its image); empty: not known
   std::string_view attention;  // library (NVTE_FUSED_ATTN of configure.sh: 0 is FlashAttention-2, 1
-                               // cuDNN); empty: not stated
+                               // cuDNN; --attn_impl of llm-foundry); empty: not stated
   bool fp8_parameters = false;  // weights are kept in fp8 in jobs of fp8 (model.fp8_params)
 };
 std::optional<StatedScript> stated_script(std::string_view source, std::string_view reference);

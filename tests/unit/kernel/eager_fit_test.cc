@@ -91,6 +91,25 @@ TEST(Gradients, AreWiderThanForward) {
   EXPECT_NE(model->provenance(AttentionBackward{a}).find("3.20 times"), std::string::npos);
 }
 
+// The measured ratios of FlashAttention-2 (catalog/measured/h100-sxm-2026-11-26, framework flash).
+TEST(Gradients, OfFlashAttention2RunNearerToTheForwardPassInLongSequences) {
+  for (const char* gpu : {"a100-80g-sxm", "rtx-4090"}) {
+    const auto model = make_kernel_model(Catalog().gpu(gpu), {}, Bundle());
+    Seconds last;
+    for (const auto& [tokens, ratio] :
+         std::map<int, double>{{1024, 1.36}, {4096, 1.15}, {16384, 1.06}}) {
+      PrefillAttention a;
+      a.new_tokens = tokens;
+      a.heads = a.kv_heads = 32;
+      const Seconds forward = model->predict(a).time.value;
+      const Seconds back = model->predict(AttentionBackward{a}).time.value;
+      EXPECT_NEAR(back / forward / 2.5, ratio, 0.015) << gpu << " " << tokens;
+      EXPECT_GT(back, last);
+      last = back;
+    }
+  }
+}
+
 TEST(OptimizerStep, StreamsItsStates) {
   const auto model = make_kernel_model(Catalog().gpu("h100-sxm"), {}, Bundle());
   const OptimizerStep step =

@@ -116,5 +116,20 @@ TEST(TorchVersions, AreReadAndDated) {
   EXPECT_EQ(torch_at(2015.0), std::nullopt);
 }
 
+// Dao 2023, section 4.1: FlashAttention-2 is 1.3 to 1.5 times as fast forward and twice backward.
+TEST(LibraryAttention, TritonsKernelsOf2023AreSlowerThanFlashAttention2) {
+  for (const char* gpu : {"a100-80g-sxm", "h100-sxm"}) {
+    for (const int heads : {64, 128}) {
+      const auto ratio = [&](const char* library) {
+        const AttentionKernels k = attention_kernels(library, Catalog().gpu(gpu));
+        return k.ratios.empty() ? AttentionKernels::Ratio{} : k.at(heads);
+      };
+      EXPECT_NEAR(ratio("triton").forward / ratio("flash2").forward, 1.4, 0.01) << gpu << heads;
+      EXPECT_NEAR(ratio("triton").backward / ratio("flash2").backward, 2, 0.01) << gpu << heads;
+    }
+  }
+  EXPECT_THROW(attention_kernels("triton", Catalog().gpu("b200-sxm")), NoData);
+}
+
 }  // namespace library_attention_test
 }  // namespace orrery

@@ -389,6 +389,17 @@ TEST(StackDefaults, ScriptsOfDgxcBenchmarkingStateAttentionAndParameters) {
   EXPECT_FALSE(stated_script("nemo", "grok1/README_314b.md 2025-06-09 8f5cbb379"));
 }
 
+// submit_benchmarks.py of 2023: the default of --attn_impl. Later pages were made with flash-attn.
+TEST(StackDefaults, LlmFoundrysBenchmarksOf2023CalledTritonsAttention) {
+  const std::string page = "scripts/train/benchmarking/README.md ";
+  const auto first = stated_script("llm-foundry", page + "2023-05-03 300cc5c58");
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->attention, "triton");
+  EXPECT_TRUE(first->container.empty());
+  EXPECT_TRUE(stated_script("llm-foundry", page + "2023-10-19 b2a43a147"));
+  EXPECT_FALSE(stated_script("llm-foundry", page + "2024-01-06 5e85bd62d"));
+}
+
 // recompute_modules of Megatron Bridge's presets.
 TEST(StackDefaults, BridgesPresetsNameModules) {
   using enum RecomputeModule;
