@@ -97,7 +97,14 @@ Seconds twice_on_port(Seconds time, Seconds on_port, double constant) {
   return constant > 0 ? time + std::min(on_port / constant, time) : time;
 }
 
-ChunkParts contended(ChunkParts parts, const TrainingConstants& k) {
+// The factor of transfers of sharded weights. Gradients of ZeRO 2 have none, as those of its last
+// micro-batch, which travel after the passes.
+double sharded_factor(const ChunkSetting& setting) {
+  return setting.job.plan.zero == 3 ? setting.constants[C::kSharded] : 1;
+}
+
+ChunkParts contended(ChunkParts parts, const ChunkSetting& setting) {
+  const TrainingConstants& k = setting.constants;
   for (const TrainingCost cost : kCollectiveCosts) {
     const double f = k.value[at(cost)];
     for (std::size_t pass = 0; pass < kTrainingPasses; ++pass) {
@@ -110,7 +117,7 @@ ChunkParts contended(ChunkParts parts, const TrainingConstants& k) {
       time = twice;
     }
   }
-  const double f = k[C::kSharded];
+  const double f = sharded_factor(setting);
   parts.gather = twice_on_port(parts.gather, parts.gather_on_port, f);
   parts.gather_again = twice_on_port(parts.gather_again, parts.gather_again_on_port, f);
   parts.scatter = twice_on_port(parts.scatter, parts.scatter_on_port, f);
@@ -172,18 +179,17 @@ ChunkTime passes_time(const ChunkSetting& setting, const ChunkParts& parts) {
 
 ChunkTime chunk_time(const ChunkSetting& setting, const ChunkParts& parts) {
   const IterationParts& whole = setting.iteration;
-  const TrainingConstants& k = setting.constants;
   const TrainingJob& job = setting.job;
   ChunkTime t = passes_time(setting, parts);
   if (parts.gather + parts.scatter <= Seconds(0)) return t;
-  const double f = k[C::kSharded];
+  const double f = sharded_factor(setting);
   const PortUse forward{t.forward, t.forward_on_port, {}};
   const PortUse backward{t.backward_input + t.backward_weight,
                          t.backward_input_on_port + t.backward_weight_on_port,
                          {}};
   const bool shared = parts.gather_on_port + parts.scatter_on_port > Seconds(0) &&
                       forward.on_port + backward.on_port > Seconds(0);
-  const ChunkTime twice = shared ? passes_time(setting, contended(parts, k)) : ChunkTime();
+  const ChunkTime twice = shared ? passes_time(setting, contended(parts, setting)) : ChunkTime();
   const auto exposed = [&](PortUse pass, Seconds contended, Seconds gather, Seconds scatter,
                            Seconds port, bool back) {
     if (!job.plan.dp_overlap) return f * (gather + scatter);
@@ -218,7 +224,7 @@ ChunkTime chunk_time(const ChunkSetting& setting, const ChunkParts& parts) {
 
 ChunkTime contended_time(const ChunkSetting& setting, const ChunkParts& parts,
                          const ChunkTime& alone) {
-  ChunkTime t = chunk_time(setting, contended(parts, setting.constants));
+  ChunkTime t = chunk_time(setting, contended(parts, setting));
   t.forward = std::max(t.forward, alone.forward);
   t.backward_input = std::max(t.backward_input, alone.backward_input);
   t.backward_weight = std::max(t.backward_weight, alone.backward_weight);
