@@ -70,6 +70,10 @@ class GapHistogram {
     }
   }
 
+  void add(const TokensInTurn& all) {
+    add_rising(all.gap, all.growth, static_cast<std::int64_t>(all.of.size()));
+  }
+
   bool operator==(const GapHistogram&) const = default;
 
   void add(const GapHistogram& other) {

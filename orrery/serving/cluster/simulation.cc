@@ -359,9 +359,7 @@ class Simulation : public ReplicaObserver {
       result_.gaps.add(now - before);
     }
   }
-  void tokens_in_turn(const Replica&, const TokensInTurn& t) override {
-    result_.gaps.add_rising(t.gap, t.growth, static_cast<std::int64_t>(t.of.size()));
-  }
+  void tokens_in_turn(const Replica&, const TokensInTurn& all) override { result_.gaps.add(all); }
   void tokens(const Replica&, std::int64_t sequences, SimTime now, SimTime before) override {
     result_.gaps.add(now - before, sequences);
   }

@@ -47,7 +47,7 @@ std::vector<Replica::Made>::const_iterator Replica::end_turns(
   const SimTime each = delivery.lag(1);
   auto at = running.begin();
   for (std::int64_t before = 0, left = group.turns().size(); left > 0;) {
-    // Those up to the next one whose last token it is.
+    // A part ends with the next sequence whose last token it is.
     std::int64_t n = left;
     bool ends = false;
     if (listed != end && listed->tokens == 0) {

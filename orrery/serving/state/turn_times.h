@@ -41,9 +41,9 @@ class TurnTimes {
     return time;
   }
 
-  // Calls `of(n, first, each)` for the sequences from the i-th on, `n` in all: for each part of them
-  // that is in one run, its number of sequences, the time of its first and the time from one to the
-  // next. REQUIRES i + n <= size().
+  // Calls `of(n, first, each)` for each part, in one run, of the `n` sequences from the i-th on.
+  // It gets their number, the time of the first and the time from one to the next. REQUIRES
+  // i + n <= size().
   template <class Of>
   void each_run(std::int64_t i, std::int64_t n, const Of& of) const {
     for (auto run = runs_.begin(); n > 0; ++run) {
