@@ -59,11 +59,18 @@ inline void sort_sample(std::vector<double>& sample) {
     for (const std::uint64_t key : keys) next[counts[d][digit(key, d)]++] = key;
     keys.swap(next);
   }
-  for (auto from = keys.begin(); from != keys.end();) {
-    const auto to = std::find_if(from, keys.end(),
-                                 [&](std::uint64_t key) { return (key ^ *from) >> below != 0; });
-    if (!std::is_sorted(from, to)) std::sort(from, to);
-    from = to;
+  // Keys that the digits leave alike stand together; few of them are out of order.
+  for (std::size_t i = 1; i < keys.size(); ++i) {
+    if (keys[i - 1] <= keys[i]) continue;
+    const auto alike = [&, prefix = keys[i] >> below](std::size_t at) {
+      return keys[at] >> below == prefix;
+    };
+    std::size_t from = i - 1, to = i + 1;
+    while (from > 0 && alike(from - 1)) --from;
+    while (to < keys.size() && alike(to)) ++to;
+    std::sort(keys.begin() + static_cast<std::ptrdiff_t>(from),
+              keys.begin() + static_cast<std::ptrdiff_t>(to));
+    i = to - 1;
   }
   for (std::size_t i = 0; i < sample.size(); ++i)
     sample[i] = std::bit_cast<double>((keys[i] & kSign) != 0 ? keys[i] & ~kSign : ~keys[i]);

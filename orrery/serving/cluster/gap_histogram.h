@@ -51,14 +51,27 @@ class GapHistogram {
     if (in_bucket > 0) counts_[i] += in_bucket * each;
   }
 
-  void add(std::span<const TokenInTurn> tokens) {
-    // Times before tokens of one step are mostly alike.
-    for (std::size_t i = 0, n = 0; i < tokens.size(); i += n) {
-      const SimTime gap = tokens[i].now - tokens[i].before;
-      const auto alike = [gap](const TokenInTurn& t) { return t.now - t.before == gap; };
-      for (n = 1; i + n < tokens.size() && alike(tokens[i + n]);) ++n;
-      add(gap, static_cast<std::int64_t>(n));
+  // `times` gaps, the first of which is `gap` and each next one `growth` longer. REQUIRES growth at
+  // least 0.
+  void add_rising(SimTime gap, SimTime growth, std::int64_t times) {
+    if (growth == SimTime{}) return add(gap, times);
+    if (times == 0) return;
+    const SimTime last = gap + growth * (times - 1);
+    count_ += times;
+    sum_ += (static_cast<Sum>(gap.ps) + last.ps) * times / 2;
+    if (last > largest_) largest_ = last;
+    if (bucket(last.ps) >= counts_.size()) counts_.resize(bucket(last.ps) + 1);
+    for (std::int64_t ps = gap.ps, left = times; left > 0;) {
+      const std::size_t i = bucket(ps);
+      const std::int64_t in_bucket = std::min(left, (limit(i) - ps - 1) / growth.ps + 1);
+      counts_[i] += in_bucket;
+      left -= in_bucket;
+      ps += in_bucket * growth.ps;
     }
+  }
+
+  void add(const TokensInTurn& all) {
+    add_rising(all.gap, all.growth, static_cast<std::int64_t>(all.of.size()));
   }
 
   bool operator==(const GapHistogram&) const = default;
@@ -97,6 +110,10 @@ class GapHistogram {
     const int octave = 63 - __builtin_clzll(x);
     return (static_cast<std::size_t>(octave - kBits) << kBits) |
            static_cast<std::size_t>((x >> (octave - kBits)) & ((1u << kBits) - 1));
+  }
+  // The least time above those of the bucket, in ps.
+  static std::int64_t limit(std::size_t i) {
+    return static_cast<std::int64_t>((i & kMantissa) + kMantissa + 2) << (i >> kBits);
   }
   static double middle(std::size_t i) {
     const int octave = static_cast<int>(i >> kBits);

@@ -42,6 +42,7 @@ struct alignas(64) Tally : ReplicaObserver {
       gaps.add(now - before);
     }
   }
+  void tokens_in_turn(const Replica&, const TokensInTurn& all) override { gaps.add(all); }
   void tokens(const Replica&, std::int64_t sequences, SimTime now, SimTime before) override {
     gaps.add(now - before, sequences);
   }

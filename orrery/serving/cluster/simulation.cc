@@ -359,7 +359,7 @@ class Simulation : public ReplicaObserver {
       result_.gaps.add(now - before);
     }
   }
-  void tokens_in_turn(std::span<const TokenInTurn> all) override { result_.gaps.add(all); }
+  void tokens_in_turn(const Replica&, const TokensInTurn& all) override { result_.gaps.add(all); }
   void tokens(const Replica&, std::int64_t sequences, SimTime now, SimTime before) override {
     result_.gaps.add(now - before, sequences);
   }

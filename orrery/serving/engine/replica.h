@@ -69,10 +69,13 @@ struct ReplicaConfig {
 
 class Replica;
 
-// A token of a request, and when the token before was delivered.
-struct TokenInTurn {
-  std::uint32_t request;
-  SimTime now, before;
+// One token of each of some running sequences, delivered one after the other.
+struct TokensInTurn {
+  std::span<const Slot> of;
+  SimTime first, each;  // the time of the first of them, and the time from one to the next
+  // From the token before of the first sequence to its token, and how much longer that is from each
+  // to the next, at least 0.
+  SimTime gap, growth;
 };
 
 // Times between the tokens of consecutive steps.
@@ -95,9 +98,7 @@ class ReplicaObserver {
   // `first`: the first token of the request. `before`: when the token before was delivered.
   virtual void token(std::uint32_t request, SimTime now, SimTime before, bool first) = 0;
   // The same for tokens none of which is a first token.
-  virtual void tokens_in_turn(std::span<const TokenInTurn> all) {
-    for (const TokenInTurn& t : all) token(t.request, t.now, t.before, false);
-  }
+  virtual void tokens_in_turn(const Replica& from, const TokensInTurn& tokens);
   // The same for one token of each of `sequences` members of the decode group, none of which is a
   // first token. DecodeGroup::list_ending names their requests.
   virtual void tokens(const Replica& from, std::int64_t sequences, SimTime now, SimTime before) = 0;
@@ -252,6 +253,11 @@ class Replica {
   void list_former_members();
   // The step has ended, whose tokens go out one after the other.
   void end_in_turn(const Step& step, SimTime now, FrontEndDelivery& delivery);
+  // The part of it that concerns DecodeGroup::turns(). `listed`: the first of Step::tokens. Returns
+  // the first that concerns others.
+  std::vector<Made>::const_iterator end_turns(std::vector<Made>::const_iterator listed,
+                                              std::vector<Made>::const_iterator end, SimTime now,
+                                              FrontEndDelivery& delivery);
   // The step has ended, which made tokens of a sequence outside of the decode group.
   void end_token(const Made& made, SimTime now, FrontEndDelivery& delivery);
   // The members of the decode group take the blocks of a span of `n` steps, which take `times` and
@@ -276,9 +282,9 @@ class Replica {
   DiskQueue disk_;
   AdapterSet adapters_;  // of the step that is planned
   StepPlan plan_;
-  std::vector<Slot> last_;          // that get their last token in the step that is planned
-  std::vector<TokenInTurn> turns_;  // of end_in_turn()
-  std::vector<Step> steps_;         // a ring: those that run, then one that is planned behind them
+  std::vector<Slot> last_;   // that get their last token in the step that is planned
+  TurnTimes turns_;          // of end_in_turn()
+  std::vector<Step> steps_;  // a ring: those that run, then one that is planned behind them
   std::size_t first_ = 0, started_ = 0, count_ = 0;
   bool asked_ = false;      // and nothing to plan until the oldest running step ends
   bool disturbed_ = false;  // requests came, or gave back blocks, since a step was last planned

@@ -5,6 +5,15 @@
 
 namespace orrery {
 
+void ReplicaObserver::tokens_in_turn(const Replica& from, const TokensInTurn& tokens) {
+  SimTime now = tokens.first, gap = tokens.gap;
+  for (const Slot slot : tokens.of) {
+    token(from.state().at(slot).request, now, now - gap, false);
+    now += tokens.each;
+    gap += tokens.growth;
+  }
+}
+
 void Replica::end_step(SimTime now, FrontEndDelivery& delivery) {
   Step& step = steps_[first_];
   first_ = place(first_ + 1);
@@ -30,32 +39,73 @@ void Replica::end_step(SimTime now, FrontEndDelivery& delivery) {
   }
 }
 
+std::vector<Replica::Made>::const_iterator Replica::end_turns(
+    std::vector<Made>::const_iterator listed, std::vector<Made>::const_iterator end, SimTime now,
+    FrontEndDelivery& delivery) {
+  DecodeGroup& group = state_.decode_group;
+  const std::vector<Slot>& running = state_.queues.running;
+  const SimTime each = delivery.lag(1);
+  auto at = running.begin();
+  for (std::int64_t before = 0, left = group.turns().size(); left > 0;) {
+    // A part ends with the next sequence whose last token it is.
+    std::int64_t n = left;
+    bool ends = false;
+    if (listed != end && listed->tokens == 0) {
+      const auto found = std::find(at, at + left, listed->slot);
+      ends = found != at + left;
+      if (ends) n = found - at + 1;
+    }
+    const SimTime last = delivery.deliver(now, n, 0), first = last - each * (n - 1);
+    SimTime next = first;
+    auto of = at;
+    group.turns().each_run(before, n, [&](std::int64_t part, SimTime token, SimTime apart) {
+      observer_.tokens_in_turn(*this, {{of, of + part}, next, each, next - token, each - apart});
+      next += each * part;
+      of += part;
+    });
+    before += n;
+    left -= n;
+    turns_.add(n - ends, first, each);
+    at += n - ends;
+    if (!ends) continue;
+    const auto place = at - running.begin();
+    group.leave(state_, listed->slot);
+    finish(listed->slot, now, last);
+    at = running.begin() + place;
+    ++listed;
+  }
+  return listed;
+}
+
 void Replica::end_in_turn(const Step& step, SimTime now, FrontEndDelivery& delivery) {
   DecodeGroup& group = state_.decode_group;
   const std::int64_t number = group.ended();
-  const auto tell = [this] {
-    observer_.tokens_in_turn(turns_);
-    turns_.clear();
-  };
+  const SimTime each = delivery.lag(1);
+  turns_.clear();
+  group.begin_turns(state_);
   // The others, and members whose last token it is, are listed in the order in which they run.
-  auto listed = step.tokens.begin();
+  auto listed = end_turns(step.tokens.begin(), step.tokens.end(), now, delivery);
   const std::vector<Slot>& running = state_.queues.running;
-  for (std::size_t i = 0; i < running.size();) {
+  bool members = true;  // and nothing else so far
+  for (auto i = static_cast<std::size_t>(turns_.size()); i < running.size();) {
     const Slot slot = running[i];
     Sequence& s = state_.at(slot);
     const bool member = s.joined >= 0 && s.joined <= number;
+    const bool is_listed = listed != step.tokens.end() && listed->slot == slot;
+    members &= member;
     SimTime delivered;
     if (member) {
       delivered = delivery.deliver(now);
-      turns_.push_back({s.request, delivered, group.last_token(s)});
+      observer_.tokens_in_turn(
+          *this, {{&running[i], 1}, delivered, each, delivered - group.last_token(s), {}});
       s.last_token = delivered;
+      if (members && !is_listed) turns_.add(1, delivered, each);
     }
-    if (listed == step.tokens.end() || listed->slot != slot) {
+    if (!is_listed) {
       ++i;
       continue;
     }
     const std::size_t before = running.size();
-    tell();
     if (member) {
       group.leave(state_, slot);
       finish(slot, now, delivered);
@@ -65,10 +115,9 @@ void Replica::end_in_turn(const Step& step, SimTime now, FrontEndDelivery& deliv
     ++listed;
     if (running.size() == before) ++i;
   }
-  tell();
   // Sequences that were evicted since run no more.
   for (; listed != step.tokens.end(); ++listed) end_token(*listed, now, delivery);
-  group.end_in_turn(now);
+  group.end_in_turn(now, turns_);
 }
 
 void Replica::end_token(const Made& made, SimTime now, FrontEndDelivery& delivery) {

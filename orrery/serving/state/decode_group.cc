@@ -154,6 +154,18 @@ void DecodeGroup::list_ending(const EngineState& engine,
   }
 }
 
+void DecodeGroup::begin_turns(const EngineState& engine) {
+  if (ended_in_turn_) return;
+  std::int64_t n = 0;
+  for (const Slot slot : engine.queues.running) {
+    const std::int64_t joined = engine.at(slot).joined;
+    if (joined < 0 || joined >= ended_) break;
+    ++n;
+  }
+  turns_.clear();
+  turns_.add(n, last_end_, {});
+}
+
 // Brings the sequence up to date with all steps since it joined.
 void DecodeGroup::settle(EngineState& engine, Sequence& s) {
   const std::int64_t end = last_step(s) + 1;
@@ -205,8 +217,10 @@ void DecodeGroup::evict(EngineState& engine, Slot slot) {
     past_ -= computed(s);
   }
   if (size_ == 0) roomy_ = 0;
-  make_ordinary(engine, slot);
   const auto& running = engine.queues.running;
+  if (const auto n = static_cast<std::size_t>(turns_.size()); n > 0 && running[n - 1] == slot)
+    engine.at(slot).last_token = turns_.remove_last();
+  make_ordinary(engine, slot);
   const auto before = std::find_if(running.rbegin(), running.rend(),
                                    [&](Slot r) { return engine.at(r).joined >= 0; });
   latest_ = before == running.rend() ? -1 : engine.at(*before).ticket;
@@ -214,6 +228,10 @@ void DecodeGroup::evict(EngineState& engine, Slot slot) {
 
 void DecodeGroup::dissolve(EngineState& engine) {
   strain();
+  for (; turns_.size() > 0;) {
+    const Slot slot = engine.queues.running[static_cast<std::size_t>(turns_.size() - 1)];
+    engine.at(slot).last_token = turns_.remove_last();
+  }
   for (auto& phase : phases_) {
     for (Slot slot : phase) make_ordinary(engine, slot);
     phase.clear();

@@ -21,10 +21,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "orrery/serving/requests/sim_time.h"
 #include "orrery/serving/state/sequence.h"
+#include "orrery/serving/state/turn_times.h"
 
 namespace orrery {
 
@@ -124,17 +126,30 @@ class DecodeGroup {
   // When the tokens of members in the step before ended() were delivered; its end if they went out
   // in turn.
   SimTime last_end() const { return last_end_; }
-  // When the token of a member before that of the step ended() was delivered.
+  // When the token of a member before that of the step ended() was delivered. REQUIRES that turns()
+  // lacks the member.
   SimTime last_token(const Sequence& s) const {
     return ended_in_turn_ || s.joined == ended_ ? s.last_token : last_end_;
   }
   // Appends the requests of members that get a token when the step ended() ends.
   void list_ending(const EngineState& engine, std::vector<std::uint32_t>& requests) const;
   // The next steps, of which the last one is over for members at `now`, have ended.
-  void end(SimTime now, std::int64_t steps = 1) { end_steps(now, steps, false); }
-  // The next step has ended, whose tokens went out in turn. The caller has set
-  // Sequence::last_token of members.
-  void end_in_turn(SimTime now) { end_steps(now, 1, true); }
+  void end(SimTime now, std::int64_t steps = 1) {
+    ended_ += steps, last_end_ = now, ended_in_turn_ = false;
+    turns_.clear();
+  }
+  // Times of the first running sequences, all members, in the step before ended(). They hold in the
+  // place of Sequence::last_token. If the tokens of that step went out together, there are none
+  // before begin_turns().
+  const TurnTimes& turns() const { return turns_; }
+  // The tokens of the step ended() go out in turn.
+  void begin_turns(const EngineState& engine);
+  // The next step has ended, whose tokens went out in turn. `turns` takes the place of turns(), and
+  // the old ones are returned in it. The caller has set Sequence::last_token of all other members.
+  void end_in_turn(SimTime now, TurnTimes& turns) {
+    std::swap(turns_, turns);
+    ++ended_, last_end_ = now, ended_in_turn_ = true;
+  }
   // A member whose last token is made leaves.
   void leave(EngineState& engine, Slot slot);
 
@@ -161,9 +176,6 @@ class DecodeGroup {
   void settle(EngineState& engine, Sequence& s);
   // A member becomes an ordinary sequence before its last token. The lists of members keep it.
   void make_ordinary(EngineState& engine, Slot slot);
-  void end_steps(SimTime now, std::int64_t steps, bool in_turn) {
-    ended_ += steps, last_end_ = now, ended_in_turn_ = in_turn;
-  }
   std::size_t phase(std::int64_t step) const;
   // Number of steps that are planned with the member.
   std::int64_t steps_of(const Sequence& s) const;
@@ -172,7 +184,8 @@ class DecodeGroup {
   std::int64_t planned_ = 1, ended_ = 1;  // the next to be
   std::int64_t under_way_ = 0;            // steps, when the last was planned
   SimTime last_end_;
-  bool ended_in_turn_ = false;      // the step before ended_
+  bool ended_in_turn_ = false;  // the step before ended_
+  TurnTimes turns_;
   std::int64_t together_from_ = 1;  // the step from which on tokens go out together
   std::int64_t size_ = 0, past_ = 0, uncounted_ = 0;
   std::int64_t latest_ = -1;               // ticket

@@ -216,6 +216,21 @@ TEST(GapHistogram, OfASpanIsThatOfItsGaps) {
   EXPECT_TRUE(together == one_by_one);
 }
 
+// Gaps that rise evenly are counted as one by one, those below the first bucket included.
+TEST(GapHistogram, OfRisingGapsIsThatOfEach) {
+  for (const std::int64_t growth : {0, 1, 7, 20'000'000, 900'000'000}) {
+    for (const std::int64_t first : {-5, 0, 250, 511, 512, 40'000'000}) {
+      GapHistogram together, one_by_one;
+      together.add_rising({first}, {growth}, 0);
+      for (const std::int64_t times : {1, 2, 300}) {
+        together.add_rising({first}, {growth}, times);
+        for (std::int64_t i = 0; i < times; ++i) one_by_one.add({first + i * growth});
+      }
+      EXPECT_TRUE(together == one_by_one) << first << " and " << growth;
+    }
+  }
+}
+
 TEST(HeldTime, OfASpanIsThatOfItsSteps) {
   // Steps of 10, 20 and 30 s with a slack of 100, 93 and 86 tokens.
   const std::vector<SimTime> ends = {ms(5'000), ms(15'000), ms(35'000), ms(65'000)};
