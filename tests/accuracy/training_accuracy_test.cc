@@ -32,10 +32,10 @@ TEST(TrainingAccuracy, SourcesLeftOut) {
     EXPECT_LE(s.median, median) << rows;
     EXPECT_LE(s.mape, mape) << rows;
   };
-  bounded("left-out source", "all", 820, 7.0, 9.9);
-  bounded("left-out source", "covered, dense", 480, 6.4, 8.5);
-  bounded("left-out source", "covered, moe", 60, 7.6, 11.6);
-  bounded("left-out source", "not covered", 240, 9.8, 12.6);
+  bounded("left-out source", "all", 820, 6.9, 9.9);
+  bounded("left-out source", "covered, dense", 480, 6.3, 8.4);
+  bounded("left-out source", "covered, moe", 60, 7.8, 11.7);
+  bounded("left-out source", "not covered", 240, 9.6, 12.6);
   bounded("three own rows", "all", 5000, 4.9, 8.0);
   bounded("three own rows", "trusted", 5000, 4.8, 7.6);
   bounded("mlperf", "all", 120, 9.5, 12.3);
