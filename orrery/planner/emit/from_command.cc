@@ -122,7 +122,9 @@ class Rival {
     }
     assumed_ = fmt::format(
         "the command speculates by {} with {} drafts: their acceptance is {}", own.method,
-        own.tokens, same ? "that of the question" : "0.7, the default of speculation.acceptance");
+        own.tokens,
+        same ? "that of the question"
+             : fmt::format("{}, the default of speculation.acceptance", own.acceptance));
   }
 
   Runner& runner_;
