@@ -1,6 +1,7 @@
 #include "orrery/planner/emit/from_command.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
@@ -120,11 +121,11 @@ class Rival {
       own.acceptance = asked.acceptance, own.decay = asked.decay, own.spread = asked.spread;
       own.cost = asked.cost;
     }
-    assumed_ = fmt::format(
-        "the command speculates by {} with {} drafts: their acceptance is {}", own.method,
-        own.tokens,
-        same ? "that of the question"
-             : fmt::format("{}, the default of speculation.acceptance", own.acceptance));
+    assumed_ = fmt::format("the command speculates by {} with {} drafts: their acceptance is {}",
+                           own.method, own.tokens,
+                           same ? "that of the question"
+                                : fmt::format("{}, the default of speculation.acceptance",
+                                              fmt::join(own.acceptance, ", ")));
   }
 
   Runner& runner_;
