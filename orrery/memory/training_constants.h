@@ -20,8 +20,8 @@ struct MemoryError {
   double relative = 0.08;         // standard deviation as a share of the size
   Bytes absolute = gigabytes(2);  // standard deviation of what does not grow with the size
 
-  // The standard deviation of a predicted size, and as a share of it. The share is at most 0.5, for
-  // no measured row lies below 5 GB.
+  // The standard deviation of a predicted size, and as a share of it. The share is at most 0.5, the
+  // largest error of a measured row that the fit counts.
   Bytes deviation(Bytes size) const;
   double share(Bytes size) const;
 };
