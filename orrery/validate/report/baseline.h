@@ -33,7 +33,8 @@ inline constexpr double kChanged = 0.001;
 struct ChangedRow {
   std::string key, what;
   double measured = 0, before = 0, after = 0;
-  double change() const { return 100 * (after / before - 1); }  // percent
+  // Percent. A prediction of 0, such as the rate of a choice that does not fit, changes by 100 %.
+  double change() const { return before > 0 ? 100 * (after / before - 1) : after > 0 ? 100 : 0; }
 };
 
 // The changes of a table (named as in the keys) between the builds.

@@ -97,6 +97,20 @@ TEST_F(BaselineFile, ChangesByHand) {
   EXPECT_TRUE(changes[1].same());
 }
 
+// A chosen layout that does not fit serves nothing.
+TEST_F(BaselineFile, PredictionsOfZeroAreRead) {
+  write({row("t", 1, 100, 0), row("t", 2, 100, 0), row("t", 3, 100, 10)});
+  const TableChange t =
+      against({row("t", 1, 100, 0), row("t", 2, 100, 7), row("t", 3, 100, 0)}).at(0);
+  EXPECT_EQ(t.rows, 3u);
+  EXPECT_EQ(t.changed, 2u);
+  EXPECT_NEAR(t.largest, 100, 1e-9);
+  EXPECT_NEAR(t.most[0].change(), 100, 1e-9);
+  EXPECT_NEAR(t.most[1].change(), -100, 1e-9);
+  write(CsvRows::header({}) + "area/t/t:1,t:1,1,-2,1,3,1,3,fitted,,\n");
+  EXPECT_THAT(refused(), HasSubstr("predicted"));
+}
+
 TEST_F(BaselineFile, ARowMeasuredOtherwiseIsAnother) {
   write({row("t", 1, 100, 100)});
   const TableChange c = against({row("t", 1, 101, 100)}).at(0);
