@@ -105,7 +105,106 @@ std::string name_before(std::string_view code, std::size_t at) {
   return begin == at ? "lambda" : std::string(code.substr(begin, at - begin));
 }
 
+// A function with a body.
+struct Function {
+  std::string head;      // from the end of what stands before it to its first brace, on one line
+  int line = 0;          // of the first brace
+  std::ptrdiff_t lines;  // from the first brace to the last
+};
+
+enum class Block { kScope, kFunction, kOther };  // kScope: a namespace or a class
+
+// The kind of the block that opens behind `head` in a namespace or a class.
+Block block_of(const std::string& head) {
+  static const std::regex kNamespace("\\bnamespace\\b"), kClass("\\b(class|struct|union)\\b"),
+      kBody("(\\)|\\}|\\b(const|noexcept|override|final|try|mutable))$"),
+      kInitialisers("\\) ?: ?[^:]"), kValue("[^=!<>]=[^=]");
+  if (std::regex_search(head, kNamespace)) return Block::kScope;
+  const auto open = head.find('(');
+  if (open == std::string::npos)
+    return std::regex_search(head, kClass) ? Block::kScope : Block::kOther;
+  if (std::regex_search(head.substr(0, open), kValue)) return Block::kOther;  // a lambda, a table
+  if (std::regex_search(head, kBody)) return Block::kFunction;
+  return std::regex_search(head, kInitialisers) ? Block::kOther : Block::kFunction;
+}
+
+std::vector<Function> functions_of(std::string_view source) {
+  const std::string code = bare_code(source);
+  std::vector<Function> functions;
+  std::vector<Block> open;
+  std::string head;
+  int line = 1;
+  for (const char c : code) {
+    if (c == '\n') ++line;
+    const bool inside = !open.empty() && open.back() != Block::kScope;  // of a function or a value
+    if (c == '{') {
+      while (!head.empty() && head.back() == ' ') head.pop_back();
+      const Block block = inside ? Block::kOther : block_of(head);
+      open.push_back(block);
+      if (block == Block::kFunction) functions.push_back({head, line, 0});
+      if (block == Block::kScope) head.clear();
+    } else if (c == '}' && !open.empty()) {
+      const Block block = open.back();
+      open.pop_back();
+      if (block == Block::kFunction) functions.back().lines = line - functions.back().line + 1;
+      const bool initialiser =
+          !open.empty() ? open.back() == Block::kScope : block == Block::kOther;
+      if (block == Block::kOther && initialiser) {
+        head += '}';
+      } else if (block != Block::kOther) {
+        head.clear();
+      }
+    } else if (!inside) {
+      if (c == ';') {
+        head.clear();
+      } else if (std::isspace(static_cast<unsigned char>(c)) == 0) {
+        head += c;
+      } else if (!head.empty() && head.back() != ' ') {
+        head += ' ';
+      }
+    }
+  }
+  return functions;
+}
+
+// The text without what stands in angle brackets.
+std::string without_templates(const std::string& text) {
+  std::string out;
+  int depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '<' && text.compare(i, 2, "<=") != 0) ++depth;
+    if (depth == 0) out += text[i];
+    if (text[i] == '>' && depth > 0 && (i == 0 || text[i - 1] != '-')) --depth;
+  }
+  return out;
+}
+
 }  // namespace
+
+std::vector<Fault> long_functions(std::string_view source, int most) {
+  std::vector<Fault> faults;
+  for (const Function& f : functions_of(source)) {
+    if (f.lines > most) faults.push_back({f.line, fmt::format("{}: {}", f.head, f.lines)});
+  }
+  return faults;
+}
+
+std::vector<Fault> classes_with_members(std::string_view source) {
+  static const std::regex kMember("((?:[A-Z]\\w*::)+)(?:~?\\w+|operator[^ (]*) ?\\(");
+  std::vector<Fault> classes;
+  for (const Function& f : functions_of(source)) {
+    const std::string head = without_templates(f.head);
+    std::smatch member;
+    // The name of a function stands before its first bracket.
+    const std::string before = head.substr(0, std::min(head.size(), head.find('(') + 1));
+    if (!std::regex_search(before, member, kMember)) continue;
+    const std::string name = member[1].str().substr(0, member[1].str().size() - 2);
+    const bool known = std::any_of(classes.begin(), classes.end(),
+                                   [&name](const Fault& c) { return c.what == name; });
+    if (!known) classes.push_back({f.line, name});
+  }
+  return classes;
+}
 
 std::vector<Fault> outside_paths(std::string_view text) {
   // The texts are written in pieces, so that this file does not contain them.

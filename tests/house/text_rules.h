@@ -26,6 +26,14 @@ std::vector<Fault> outside_paths(std::string_view text);
 // Comments, strings and default values are ignored, and commas inside <> do not separate.
 std::vector<Fault> long_parameter_lists(std::string_view source, int most);
 
+// Functions (constructors, member functions, tests) whose body has more than `most` lines, each as
+// "head: lines". The bodies of lambdas count as part of the function around them.
+std::vector<Fault> long_functions(std::string_view source, int most);
+
+// The classes whose member functions the source defines outside of the class, each once, with the
+// line of the first definition: "Replica", "Outer::Inner".
+std::vector<Fault> classes_with_members(std::string_view source);
+
 // Lines of comments that begin with Of, That, What, Those or Which: such a sentence has its subject
 // in another comment. Comments behind code are not looked at.
 std::vector<Fault> comments_without_subject(std::string_view source);

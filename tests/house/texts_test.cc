@@ -1,5 +1,5 @@
-// Do the texts of the repository keep the house's rules: no path that a clone lacks, folders, files
-// and parameter lists of a size that one can take in, comments that have a subject?
+// Do the texts of the repository keep the house's rules: no path that a clone lacks, classes in one
+// source, functions and parameter lists of a size that one can take in, comments with a subject?
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -59,6 +59,29 @@ TEST(ParameterLists, LongOnesAreFaultsWithNameAndLine) {
   EXPECT_EQ(faults[0].line, 2);
   EXPECT_EQ(faults[0].what, "f: 2");
   EXPECT_TRUE(long_parameter_lists("void f(int a, int b);", 2).empty());
+}
+
+TEST(Functions, LongOnesAreFaultsWithHeadAndLine) {
+  const std::string source =
+      "namespace a {\nstruct S {\n  S() : x_{1}, y_(f({2})) {\n    if (x_) {\n    }\n  }\n"
+      "  int x_ = 0;\n};\nconst T kTable = {\n1,\n2,\n3};\nint S::f(std::function<void(int)> g) "
+      "const {\n"
+      "  const auto h = [&] {\n    g(1);\n  };\n  return 2;\n}\n}\n";
+  const auto faults = long_functions(source, 4);
+  ASSERT_EQ(faults.size(), 1u);
+  EXPECT_EQ(faults[0].line, 13);
+  EXPECT_EQ(faults[0].what, "int S::f(std::function<void(int)> g) const: 6");
+  EXPECT_EQ(long_functions(source, 3).size(), 2u);  // the constructor has four lines
+}
+
+TEST(Functions, ClassesAreNamedByTheirMembers) {
+  const auto classes = classes_with_members(
+      "namespace n {\nint A::f() {\n}\nstd::vector<B::C> D::E::g(int a) {\n  A::h();\n}\nA::~A() "
+      "{}\n"
+      "bool F::operator==(const F& o) const {}\nvoid lib::free(G::H x) {}\n}\n");
+  std::vector<std::string> names;
+  for (const auto& c : classes) names.push_back(c.what);
+  EXPECT_EQ(names, (std::vector<std::string>{"A", "D::E", "F"}));
 }
 
 TEST(Comments, LinesNeedASubject) {
@@ -148,20 +171,28 @@ TEST(Tree, CitesNothingOutsideTheRepository) {
   EXPECT_LE(beside.size(), 1u) << fmt::format("{}", fmt::join(beside, "\n"));
 }
 
-TEST(Tree, FoldersHoldAtMostThirtySources) {
-  const auto known = known_offenders("full-folder");
-  std::map<std::string, int> count;
-  for (const auto& file : all_sources()) ++count[path(file).parent_path().generic_string()];
-  for (const auto& [folder, files] : count) {
-    EXPECT_TRUE(files <= 30 || known.contains(folder)) << folder << ": " << files;
-  }
+TEST(Tree, FunctionsHaveAtMost80Lines) {
+  expect_kept("long-function", all_sources(),
+              [](const std::string& text) { return long_functions(text, 80); });
 }
 
-TEST(Tree, SourcesHaveAtMost450Lines) {
-  expect_kept("long-file", all_sources(), [](const std::string& text) {
-    const auto lines = static_cast<int>(std::count(text.begin(), text.end(), '\n'));
-    return lines > 450 ? std::vector<Fault>{{lines, "lines"}} : std::vector<Fault>{};
-  });
+// A class that is spread over sources is too large, or several classes.
+TEST(Tree, EveryClassIsDefinedInOneSource) {
+  const auto known = known_offenders("spread-class");
+  std::map<std::pair<std::string, std::string>, std::vector<std::string>> sources;
+  for (const auto& file : all_sources()) {
+    const path in(file);
+    if (in.extension() != ".cc") continue;
+    auto folder = in.begin();
+    const std::string building = *folder++, room = *folder;
+    for (const auto& one : classes_with_members(read_text(kRoot / file)))
+      sources[{building + "/" + room, one.what}].push_back(file);
+  }
+  ASSERT_GT(sources.size(), 100u);
+  for (const auto& [name, files] : sources) {
+    if (files.size() == 1 || known.contains(name.second)) continue;
+    ADD_FAILURE() << name.second << " is defined in " << fmt::format("{}", fmt::join(files, ", "));
+  }
 }
 
 TEST(Tree, FunctionsTakeAtMostSevenParameters) {
