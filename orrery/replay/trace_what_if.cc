@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <map>
@@ -29,6 +30,9 @@ constexpr double kDataSheetError = 0.2;  // assumed relative error of a ratio of
 constexpr double kUnknownError = 0.5;
 
 constexpr std::int64_t kMostGpus = 1 << 22;
+// Sizes of a collective whose size the trace lacks. Its error is the larger one of the network's
+// errors for them.
+constexpr std::array<Bytes, 2> kUnknownSizes = {Bytes(1e6), Bytes(1e9)};
 
 struct Factor {
   double value = 1;
@@ -254,6 +258,19 @@ class Planner {
     to_network_.emplace(bundle_, to_ ? *to_ : from, w_.node);
   }
 
+  static Collective sized(Collective c, Bytes size) {
+    c.bytes = size;
+    return c;
+  }
+
+  // The factor on the time of a collective whose neighbours are `inner` ranks apart.
+  Factor by_network(const Collective& before, const Collective& after, std::int64_t inner) {
+    if (inner > kMostGpus || inner * std::max(after.ranks, before.ranks) > kMostGpus)
+      throw InputError(fmt::format("more than {} GPUs", kMostGpus));
+    return ratio(to_network_->time(after, static_cast<int>(inner)),
+                 from_network_->time(before, static_cast<int>(inner)));
+  }
+
   Factor communication(const TraceNode& n) {
     const auto c = collective(n);
     const TraceDegrees& d = w_.degrees;
@@ -277,20 +294,22 @@ class Planner {
     const double calls = tensor ? d.of_pipeline() : 1;
     const double share = tensor || send ? 1 : d.parameters();
     after.bytes = after.bytes * share;
-    if (!from_network_ || !(c->bytes > Bytes(0))) {
-      if (from_network_) ++unsized_collectives_;
-      return {calls * share * bus_factor(c->kind, after.ranks) / bus_factor(c->kind, c->ranks),
-              kDataSheetError};
-    }
-    const auto key = std::tuple(c->kind, c->ranks, after.ranks, c->bytes.value());
-    if (const auto it = collectives_.find(key); it != collectives_.end()) return it->second;
     // In a group smaller than the world, data-parallel ranks are a stride apart: the ranks of other
     // groups are between them.
     const auto inner = data ? std::max<std::int64_t>(t_.world_size / c->ranks, 1) : 1;
-    if (inner > kMostGpus || inner * std::max(after.ranks, c->ranks) > kMostGpus)
-      throw InputError(fmt::format("more than {} GPUs", kMostGpus));
-    Factor f = ratio(to_network_->time(after, static_cast<int>(inner)),
-                     from_network_->time(*c, static_cast<int>(inner)));
+    if (!from_network_ || !(c->bytes > Bytes(0))) {
+      Factor f{calls * share * bus_factor(c->kind, after.ranks) / bus_factor(c->kind, c->ranks),
+               kDataSheetError};
+      if (from_network_) {
+        ++unsized_collectives_;
+        for (const Bytes size : kUnknownSizes)
+          f.sigma = std::max(f.sigma, by_network(sized(*c, size), sized(after, size), inner).sigma);
+      }
+      return f;
+    }
+    const auto key = std::tuple(c->kind, c->ranks, after.ranks, c->bytes.value());
+    if (const auto it = collectives_.find(key); it != collectives_.end()) return it->second;
+    Factor f = by_network(*c, after, inner);
     f.value *= calls;
     return collectives_[key] = f;
   }

@@ -226,7 +226,7 @@ TEST(NetworkFit, MakesTheCatalogAgain) {
   if (!std::filesystem::exists(data)) GTEST_SKIP() << "no measured tables";
   const auto files = fit_network(data, Bundle()).files;
   const std::vector<FabricConstants> stored = bundled_network_constants();
-  EXPECT_EQ(files.size(), 43u);
+  EXPECT_EQ(files.size(), 45u);
   for (const auto& [name, text] : files) {
     if (name.ends_with(".txt") || name == kUnseenServersPath) continue;  // network_folds_test.cc
     const FabricConstants again = read_network_constants(parse_yaml(text, name));

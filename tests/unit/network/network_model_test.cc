@@ -363,7 +363,7 @@ TEST(Placement, OrdersOfTrainingRanks) {
   EXPECT_EQ(r.expert_data, 32);
 }
 
-// Small messages in a rack were measured on eight GPUs, and over two racks of 64.
+// Small messages in a rack were measured on up to 16 GPUs, and over two racks of 64.
 class LargeDomain : public ::testing::Test {
  protected:
   Collective all_reduce(int ranks, double bytes) const {
@@ -402,7 +402,7 @@ TEST_F(LargeDomain, OneDomainIsNoSlowerThanTwo) {
       EXPECT_LE(one.value, two.value) << n << " " << bytes;
       // The limit leaves the error of measured fabrics, 0.03, in quadrature.
       EXPECT_LE(one.quantile(0.95) / two.quantile(0.95), 1.02) << n << " " << bytes;
-      EXPECT_EQ(one.origin, Origin::kTransferred);
+      EXPECT_EQ(one.origin, n > 16 ? Origin::kTransferred : Origin::kFitted);
     }
   }
 }
