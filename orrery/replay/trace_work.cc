@@ -72,6 +72,113 @@ struct Open {
   bool in_optimizer = false;
 };
 
+// Fills a window with the calls of its threads and the work of its streams.
+class WindowReader {
+ public:
+  WindowReader(const KinetoTrace& t, TracedWindow& w) : t_(t), w_(w) {
+    for (const std::string& n : t.names) {
+      kinds_.push_back(call_kind(n));
+      graphs_.push_back(n.find("GraphLaunch") != n.npos);
+      optimizers_.push_back(n.starts_with("Optimizer.step"));
+    }
+    for (std::uint32_t i = 0; i < t.events.size(); ++i) {
+      const KinetoEvent& e = t.events[i];
+      if (e.on_gpu() && e.correlation >= 0) gpu_.emplace_back(e.correlation, i);
+    }
+    std::sort(gpu_.begin(), gpu_.end());
+  }
+
+  void read() {
+    read_calls();
+    trim_overlaps();
+    std::stable_sort(launches_.begin(), launches_.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    read_work();
+  }
+
+ private:
+  // The calls of threads, and the cpu_ops and annotations that enclose them.
+  void read_calls() {
+    std::vector<std::vector<Open>> open(t_.lanes.size());
+    for (std::uint32_t i = 0; i < t_.events.size(); ++i) {
+      const KinetoEvent& e = t_.events[i];
+      if (e.on_gpu() || e.kind == EventKind::kSync) continue;
+      std::vector<Open>& stack = open[e.lane];
+      while (!stack.empty() && stack.back().end <= e.start) stack.pop_back();
+      const Open around = stack.empty() ? Open{} : stack.back();
+      if (e.kind != EventKind::kCall) {
+        const bool shaped = e.detail != 0 && !t_.detail_of(e).shapes.empty();
+        if (shaped || optimizers_[e.name])
+          stack.push_back(
+              {e.end(), shaped ? i + 1 : around.op, around.in_optimizer || optimizers_[e.name]});
+        continue;
+      }
+      const auto range = range_of(gpu_, e.correlation);
+      const auto count = e.correlation < 0 ? 0 : range.second - range.first;
+      if (count == 0 && kinds_[e.name] == CallKind::kOther) continue;
+      const bool inside = !w_.marked || (e.start >= w_.begin && e.start < w_.end);
+      if (count > 0) {
+        launches_.emplace_back(e.correlation, inside ? static_cast<std::uint32_t>(w_.calls.size())
+                                              : e.start < w_.begin ? kBefore
+                                                                   : kAfter);
+      }
+      if (!inside) continue;
+      TracedCall c;
+      c.event = i, c.lane = e.lane, c.op = around.op, c.kind = kinds_[e.name];
+      c.launched = static_cast<std::uint32_t>(count);
+      c.in_optimizer = around.in_optimizer, c.graph = graphs_[e.name];
+      c.start = e.start - w_.begin, c.end = std::max(e.end(), e.start + Nanoseconds(1)) - w_.begin;
+      w_.calls_of[e.lane].push_back(static_cast<std::uint32_t>(w_.calls.size()));
+      w_.calls.push_back(c);
+    }
+  }
+
+  // Calls of one thread follow or enclose each other. Any other overlap is rounding.
+  void trim_overlaps() {
+    for (const auto& calls : w_.calls_of) {
+      for (std::size_t i = 0; i + 1 < calls.size(); ++i) {
+        TracedCall& a = w_.calls[calls[i]];
+        const TracedCall& b = w_.calls[calls[i + 1]];
+        if (b.start < a.end && b.end > a.end) a.end = std::max(b.start, a.start + Nanoseconds(1));
+      }
+    }
+  }
+
+  void read_work() {
+    for (std::uint32_t i = 0; i < t_.events.size(); ++i) {
+      const KinetoEvent& e = t_.events[i];
+      if (!e.on_gpu() || (w_.marked && e.end() <= w_.begin)) continue;
+      TracedWork k;
+      const auto range = range_of(launches_, e.correlation);
+      const bool known = e.correlation >= 0 && range.first != range.second;
+      if (known) k.call = range.first->second;
+      if (k.call == kAfter || (!known && w_.marked && e.start >= w_.end)) continue;
+      const bool early = known ? k.call == kBefore : e.start < w_.begin;
+      k.event = i, k.lane = e.lane;
+      k.start = std::max(e.start - w_.begin, Nanoseconds(0)), k.end = e.end() - w_.begin;
+      auto& lane = w_.work_of[e.lane];
+      if (!lane.empty()) k.previous = lane.back();
+      if (k.call == kNone) {
+        if (early) w_.carried = std::min(w_.carried + k.end - k.start, kEndOfTime);
+        if (!known) ++w_.orphans;
+        k.launched = early ? Nanoseconds(-1) : k.start;
+      } else {
+        k.launched = w_.calls[k.call].start;
+      }
+      if (k.previous != kNone) k.launched = std::max(k.launched, w_.work[k.previous].launched);
+      lane.push_back(static_cast<std::uint32_t>(w_.work.size()));
+      w_.work.push_back(k);
+    }
+  }
+
+  const KinetoTrace& t_;
+  TracedWindow& w_;
+  std::vector<CallKind> kinds_;  // of names
+  std::vector<bool> graphs_, optimizers_;
+  ByCorrelation gpu_;       // indices of events
+  ByCorrelation launches_;  // indices of calls, kBefore or kAfter
+};
+
 }  // namespace
 
 CallKind call_kind(std::string_view name) {
@@ -107,91 +214,7 @@ TracedWindow trace_window(const KinetoTrace& t, const std::string& name,
   TracedWindow w;
   find_window(t, name, step, w);
   w.calls_of.resize(t.lanes.size()), w.work_of.resize(t.lanes.size());
-
-  std::vector<CallKind> kinds;
-  std::vector<bool> graphs, optimizers;
-  for (const std::string& n : t.names) {
-    kinds.push_back(call_kind(n));
-    graphs.push_back(n.find("GraphLaunch") != n.npos);
-    optimizers.push_back(n.starts_with("Optimizer.step"));
-  }
-  ByCorrelation gpu;  // indices of events
-  for (std::uint32_t i = 0; i < t.events.size(); ++i) {
-    const KinetoEvent& e = t.events[i];
-    if (e.on_gpu() && e.correlation >= 0) gpu.emplace_back(e.correlation, i);
-  }
-  std::sort(gpu.begin(), gpu.end());
-
-  // Threads: their calls, and the cpu_ops and annotations that enclose these.
-  ByCorrelation launches;  // indices of calls, kBefore or kAfter
-  std::vector<std::vector<Open>> open(t.lanes.size());
-  for (std::uint32_t i = 0; i < t.events.size(); ++i) {
-    const KinetoEvent& e = t.events[i];
-    if (e.on_gpu() || e.kind == EventKind::kSync) continue;
-    std::vector<Open>& stack = open[e.lane];
-    while (!stack.empty() && stack.back().end <= e.start) stack.pop_back();
-    const Open around = stack.empty() ? Open{} : stack.back();
-    if (e.kind != EventKind::kCall) {
-      const bool shaped = e.detail != 0 && !t.detail_of(e).shapes.empty();
-      if (shaped || optimizers[e.name])
-        stack.push_back(
-            {e.end(), shaped ? i + 1 : around.op, around.in_optimizer || optimizers[e.name]});
-      continue;
-    }
-    const auto range = range_of(gpu, e.correlation);
-    const auto count = e.correlation < 0 ? 0 : range.second - range.first;
-    if (count == 0 && kinds[e.name] == CallKind::kOther) continue;
-    const bool inside = !w.marked || (e.start >= w.begin && e.start < w.end);
-    if (count > 0) {
-      launches.emplace_back(e.correlation, inside ? static_cast<std::uint32_t>(w.calls.size())
-                                           : e.start < w.begin ? kBefore
-                                                               : kAfter);
-    }
-    if (!inside) continue;
-    TracedCall c;
-    c.event = i, c.lane = e.lane, c.op = around.op, c.kind = kinds[e.name];
-    c.launched = static_cast<std::uint32_t>(count);
-    c.in_optimizer = around.in_optimizer, c.graph = graphs[e.name];
-    c.start = e.start - w.begin, c.end = std::max(e.end(), e.start + Nanoseconds(1)) - w.begin;
-    w.calls_of[e.lane].push_back(static_cast<std::uint32_t>(w.calls.size()));
-    w.calls.push_back(c);
-  }
-  // Calls of one thread follow or enclose each other. Any other overlap is rounding.
-  for (const auto& calls : w.calls_of) {
-    for (std::size_t i = 0; i + 1 < calls.size(); ++i) {
-      TracedCall& a = w.calls[calls[i]];
-      const TracedCall& b = w.calls[calls[i + 1]];
-      if (b.start < a.end && b.end > a.end) a.end = std::max(b.start, a.start + Nanoseconds(1));
-    }
-  }
-  std::stable_sort(launches.begin(), launches.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-
-  // Streams: their work.
-  for (std::uint32_t i = 0; i < t.events.size(); ++i) {
-    const KinetoEvent& e = t.events[i];
-    if (!e.on_gpu() || (w.marked && e.end() <= w.begin)) continue;
-    TracedWork k;
-    const auto range = range_of(launches, e.correlation);
-    const bool known = e.correlation >= 0 && range.first != range.second;
-    if (known) k.call = range.first->second;
-    if (k.call == kAfter || (!known && w.marked && e.start >= w.end)) continue;
-    const bool early = known ? k.call == kBefore : e.start < w.begin;
-    k.event = i, k.lane = e.lane;
-    k.start = std::max(e.start - w.begin, Nanoseconds(0)), k.end = e.end() - w.begin;
-    auto& lane = w.work_of[e.lane];
-    if (!lane.empty()) k.previous = lane.back();
-    if (k.call == kNone) {
-      if (early) w.carried = std::min(w.carried + k.end - k.start, kEndOfTime);
-      if (!known) ++w.orphans;
-      k.launched = early ? Nanoseconds(-1) : k.start;
-    } else {
-      k.launched = w.calls[k.call].start;
-    }
-    if (k.previous != kNone) k.launched = std::max(k.launched, w.work[k.previous].launched);
-    lane.push_back(static_cast<std::uint32_t>(w.work.size()));
-    w.work.push_back(k);
-  }
+  WindowReader(t, w).read();
   if (w.work.empty()) {
     throw InputError(fmt::format(
         "{}: no work of a GPU {}: was it recorded with ProfilerActivity.CUDA?",

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -239,6 +240,114 @@ bool Mapspace::build(const MappingChoice& choice, Mapping& out) {
     if (in_space > slot) add(slot);
     for (std::size_t s = end; s-- > in_space;) add(s);
     slot = end;
+  }
+  return true;
+}
+
+// The nearest slot in time above `level` that prime `i` may take; -1: none.
+int Mapspace::slot_outside(std::size_t i, int level) const {
+  int found = -1;
+  for (const int s : primes_[i].slots) {
+    const Slot& slot = slots_[at(s)];
+    if (slot.axis >= 0 || slot.level >= level) continue;
+    if (found < 0 || slot.level > slots_[at(found)].level) found = s;
+  }
+  return found;
+}
+
+// Moves a prime out of the slots that `wanted` names to a slot in time above `level`. False: no
+// prime can move.
+template <class Wanted>
+bool Mapspace::move_out(RandomStream& random, MappingChoice& choice, int level,
+                        const Wanted& wanted) const {
+  int chosen = -1, to = -1;
+  std::uint64_t seen = 0;
+  for (std::size_t i = 0; i < primes_.size(); ++i) {
+    if (!wanted(primes_[i], slots_[at(choice.place[i])])) continue;
+    const int slot = slot_outside(i, level);
+    if (slot < 0 || random.below(++seen) != 0) continue;
+    chosen = static_cast<int>(i);
+    to = slot;
+  }
+  if (chosen < 0) return false;
+  choice.place[at(chosen)] = to;
+  return true;
+}
+
+std::int64_t Mapspace::used(const MappingChoice& choice, std::size_t s) const {
+  const std::size_t dims = problem_->dims.size();
+  std::int64_t product = 1;
+  for (std::size_t d = 0; d < dims; ++d) product *= fixed_[s * dims + d];
+  for (std::size_t i = 0; i < primes_.size(); ++i) {
+    if (at(choice.place[i]) == s) product *= primes_[i].value;
+  }
+  return product;
+}
+
+void Mapspace::fill(RandomStream& random, MappingChoice& choice) const {
+  for (std::size_t s = 0; s < slots_.size(); ++s) {
+    if (slots_[s].axis < 0) continue;
+    for (std::int64_t product = used(choice, s);;) {
+      int chosen = -1;
+      std::uint64_t seen = 0;
+      for (std::size_t i = 0; i < primes_.size(); ++i) {
+        const std::vector<int>& allowed = primes_[i].slots;
+        if (slots_[at(choice.place[i])].axis >= 0 || product * primes_[i].value > slots_[s].most ||
+            std::find(allowed.begin(), allowed.end(), static_cast<int>(s)) == allowed.end())
+          continue;
+        if (random.below(++seen) == 0) chosen = static_cast<int>(i);
+      }
+      if (chosen < 0) break;
+      choice.place[at(chosen)] = static_cast<int>(s);
+      product *= primes_[at(chosen)].value;
+    }
+  }
+}
+
+bool Mapspace::fit_arrays(RandomStream& random, MappingChoice& choice) const {
+  for (std::size_t s = 0; s < slots_.size(); ++s) {
+    const Slot& slot = slots_[s];
+    const auto here = [&](const Prime&, const Slot& place) { return &place == &slot; };
+    while (slot.axis >= 0 && used(choice, s) > slot.most) {
+      if (!move_out(random, choice, slot.level + 1, here)) return false;
+    }
+  }
+  return true;
+}
+
+bool Mapspace::fit(RandomStream& random, MappingChoice& choice) const {
+  if (!fit_arrays(random, choice)) return false;
+  const std::size_t dims = problem_->dims.size(), tensors = problem_->tensors.size();
+  for (int l = static_cast<int>(chip_->levels.size()); l-- > 0;) {
+    const StorageLevel& level = chip_->levels[at(l)];
+    if (!level.words) continue;
+    const double room = std::floor(*level.words / level.multiple_buffering);
+    while (true) {
+      std::array<std::int64_t, kMostEinsumDims> extents;
+      extents.fill(1);
+      for (std::size_t s = 0; s < slots_.size(); ++s) {
+        if (slots_[s].level < l) continue;
+        for (std::size_t d = 0; d < dims; ++d) extents[d] *= fixed_[s * dims + d];
+      }
+      for (std::size_t i = 0; i < primes_.size(); ++i) {
+        if (slots_[at(choice.place[i])].level >= l) extents[at(primes_[i].dim)] *= primes_[i].value;
+      }
+      double needed = 0;
+      std::array<bool, kMostEinsumDims> matters{};  // dimensions of the tensors that it keeps
+      for (std::size_t t = 0; t < tensors; ++t) {
+        if (choice.keeps[at(l) * tensors + t] == 0) continue;
+        const EinsumTensor& tensor = problem_->tensors[t];
+        needed += tile_words(tensor, extents);
+        for (const std::vector<IndexTerm>& rank : tensor.ranks) {
+          for (const IndexTerm& term : rank) matters[at(term.dim)] = true;
+        }
+      }
+      if (needed <= room) break;
+      const auto inside = [&](const Prime& prime, const Slot& place) {
+        return place.level >= l && matters[at(prime.dim)];
+      };
+      if (!move_out(random, choice, l, inside)) return false;
+    }
   }
   return true;
 }

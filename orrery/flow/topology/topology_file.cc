@@ -171,94 +171,112 @@ Topology links_topology(const Node& document, std::string name, int gpus,
   }
 }
 
-}  // namespace
-
-TopologyFile read_topology(const Node& document, const Catalog& catalog) {
-  if (!document.is_map()) document.fail("expected a map with 'nodes', 'dimensions' or 'links'");
-  std::string name = document.file();
-  if (document.find("npus_count") != nullptr) return astra_sim_file(document, name);
-
+// What a file of one of the three forms says.
+struct TopologyPlan {
+  std::string name;
   ClusterPlan cluster;
   std::vector<DimensionPlan> dimensions;
   std::vector<Node> links;
   std::vector<std::int64_t> children{32};
   std::vector<double> oversubscription{1};
   std::map<std::string, double> degrade;
-  const Node* degraded = document.find("degrade");
   int gpus = 0;
-  Fields f;
-  f.add("name", name, "what it is");
+};
+
+DimensionPlan read_dimension(const Node& n) {
+  DimensionPlan d;
+  Fields g;
+  g.add_enum("kind", d.wiring, {"ring", "line", "mesh", "switch"},
+             "how the GPUs along it are joined")
+      .required();
+  g.add("size", d.size, "GPUs along it").range(1, kMostGpus).required();
+  bandwidth(g.add("bandwidth", d.bandwidth, "of one link, each way").required());
+  latency(g.add("latency", d.latency, "from one GPU to the next"));
+  g.read(n);
+  return d;
+}
+
+void declare(Fields& f, TopologyPlan& plan, const Catalog& catalog) {
+  f.add("name", plan.name, "what it is");
   add_list(
-      f, "nodes", [&](const Node& n) { cluster.nodes.push_back(read_node_plan(n, catalog)); },
+      f, "nodes", [&](const Node& n) { plan.cluster.nodes.push_back(read_node_plan(n, catalog)); },
       "kinds of nodes, in ranks' order");
   f.group(
       "network",
-      [&](Fields& w) { declare_network(w, cluster.network, children, oversubscription); },
+      [&](Fields& w) {
+        declare_network(w, plan.cluster.network, plan.children, plan.oversubscription);
+      },
       "what joins the nodes");
   add_list(
-      f, "dimensions",
-      [&](const Node& n) {
-        DimensionPlan d;
-        Fields g;
-        g.add_enum("kind", d.wiring, {"ring", "line", "mesh", "switch"},
-                   "how the GPUs along it are joined")
-            .required();
-        g.add("size", d.size, "GPUs along it").range(1, kMostGpus).required();
-        bandwidth(g.add("bandwidth", d.bandwidth, "of one link, each way").required());
-        latency(g.add("latency", d.latency, "from one GPU to the next"));
-        g.read(n);
-        dimensions.push_back(d);
-      },
+      f, "dimensions", [&](const Node& n) { plan.dimensions.push_back(read_dimension(n)); },
       "a product of dimensions, the fastest running first");
-  f.add("gpus", gpus, "with links: GPUs").range(1, kMostGpus);
-  add_list(f, "links", [&](const Node& n) { links.push_back(n); }, "cables, one by one");
+  f.add("gpus", plan.gpus, "with links: GPUs").range(1, kMostGpus);
+  add_list(f, "links", [&](const Node& n) { plan.links.push_back(n); }, "cables, one by one");
   f.custom(
       "degrade", Field::Type::kGroup,
       [&](const Node& map) {
         if (!map.is_map()) map.fail("expected a map of links and factors: {gpu0-leaf0: 0.5}");
-        for (std::size_t i = 0; i < map.keys().size(); ++i) {
-          degrade[map.keys()[i]] = map.items()[i].as_double();
-        }
+        for (std::size_t i = 0; i < map.keys().size(); ++i)
+          plan.degrade[map.keys()[i]] = map.items()[i].as_double();
       },
       [] { return nlohmann::ordered_json::object(); }, "links with less bandwidth; 0: failed");
-  f.read(document);
+}
+
+// InputError: the file has not exactly one of the three forms.
+void check(const TopologyPlan& plan, const Node& document) {
   const auto hidden = [](unsigned char c) { return c < 0x20 || c == 0x7F; };
   const Node* named = document.find("name");
-  if (named != nullptr && std::any_of(name.begin(), name.end(), hidden))
+  if (named != nullptr && std::any_of(plan.name.begin(), plan.name.end(), hidden))
     named->fail("a name has visible characters only");
-
-  const int forms =
-      (cluster.nodes.empty() ? 0 : 1) + (dimensions.empty() ? 0 : 1) + (links.empty() ? 0 : 1);
+  const int forms = (plan.cluster.nodes.empty() ? 0 : 1) + (plan.dimensions.empty() ? 0 : 1) +
+                    (plan.links.empty() ? 0 : 1);
   if (forms != 1) document.fail("expected one of 'nodes', 'dimensions' and 'links'");
-  if ((gpus > 0) != !links.empty()) document.fail("'gpus' and 'links' belong together");
-  if (cluster.nodes.empty() && document.find("network") != nullptr) {
+  if ((plan.gpus > 0) != !plan.links.empty()) document.fail("'gpus' and 'links' belong together");
+  if (plan.cluster.nodes.empty() && document.find("network") != nullptr)
     document.at("network").fail("belongs to 'nodes'");
+}
+
+TopologyFile nodes_file(TopologyPlan plan, const Node& document) {
+  ClusterPlan& cluster = plan.cluster;
+  cluster.name = plan.name;
+  cluster.network.tiers.clear();
+  if (plan.oversubscription.size() > plan.children.size())
+    document.at("network").fail("more levels of oversubscription than of children");
+  for (std::size_t i = 0; i < plan.children.size(); ++i) {
+    if (plan.children[i] < 1 || plan.children[i] > kMostGpus)
+      document.at("network").fail(fmt::format("children must be 1 to {}", kMostGpus));
+    cluster.network.tiers.push_back(
+        {static_cast<int>(plan.children[i]),
+         i < plan.oversubscription.size() ? plan.oversubscription[i] : 1.0});
   }
-  const auto build = [&]() -> TopologyFile {
-    if (!links.empty()) return {links_topology(document, name, gpus, links), 1, {}};
-    if (!dimensions.empty()) {
-      const int inner = dimensions.size() > 1 ? dimensions.front().size : 1;
-      return {dimensions_topology(dimensions, name), inner, {}};
-    }
-    cluster.name = name;
-    cluster.network.tiers.clear();
-    if (oversubscription.size() > children.size()) {
-      document.at("network").fail("more levels of oversubscription than of children");
-    }
-    for (std::size_t i = 0; i < children.size(); ++i) {
-      if (children[i] < 1 || children[i] > kMostGpus) {
-        document.at("network").fail(fmt::format("children must be 1 to {}", kMostGpus));
-      }
-      cluster.network.tiers.push_back(
-          {static_cast<int>(children[i]), i < oversubscription.size() ? oversubscription[i] : 1.0});
-    }
-    int inner = cluster.nodes.front().gpus;
-    for (const NodePlan& n : cluster.nodes) inner = std::min(inner, n.gpus);
-    return {cluster_topology(cluster), inner, {}};
-  };
+  int inner = cluster.nodes.front().gpus;
+  for (const NodePlan& n : cluster.nodes) inner = std::min(inner, n.gpus);
+  return {cluster_topology(cluster), inner, {}};
+}
+
+TopologyFile file_of(const TopologyPlan& plan, const Node& document) {
+  if (!plan.links.empty())
+    return {links_topology(document, plan.name, plan.gpus, plan.links), 1, {}};
+  if (plan.dimensions.empty()) return nodes_file(plan, document);
+  const int inner = plan.dimensions.size() > 1 ? plan.dimensions.front().size : 1;
+  return {dimensions_topology(plan.dimensions, plan.name), inner, {}};
+}
+
+}  // namespace
+
+TopologyFile read_topology(const Node& document, const Catalog& catalog) {
+  if (!document.is_map()) document.fail("expected a map with 'nodes', 'dimensions' or 'links'");
+  TopologyPlan plan;
+  plan.name = document.file();
+  if (document.find("npus_count") != nullptr) return astra_sim_file(document, plan.name);
+  const Node* degraded = document.find("degrade");
+  Fields f;
+  declare(f, plan, catalog);
+  f.read(document);
+  check(plan, document);
   try {
-    TopologyFile file = build();
-    for (const auto& [link, factor] : degrade) {
+    TopologyFile file = file_of(plan, document);
+    for (const auto& [link, factor] : plan.degrade) {
       try {
         file.topology.degrade(link, factor);
       } catch (const InputError& e) {
