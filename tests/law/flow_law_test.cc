@@ -19,15 +19,58 @@ namespace flow_law_test {
 
 using Kind = Collective::Kind;
 
+struct Stream {
+  std::vector<LinkId> path;
+  double latency = 0, left = 0, rate = 0;
+  int sent = 0, arrived = 0;
+  bool sending = false;
+  std::vector<double> in_flight;  // arrival times
+};
+
+// Starts every message that may start.
+void start_messages(const FlowPattern& p, std::vector<Stream>& s) {
+  for (std::size_t i = 0; i < s.size(); ++i) {
+    if (s[i].sending || s[i].sent == p.streams()[i].count) continue;
+    bool ready = true;
+    for (const auto& w : p.waits()) {
+      if (w.stream != static_cast<int>(i)) continue;
+      const auto o = static_cast<std::size_t>(w.other);
+      ready = ready && s[o].arrived >= std::min(s[i].sent - w.lag + 1, p.streams()[o].count);
+    }
+    if (ready) s[i].sending = true, s[i].left = p.streams()[i].bytes.value();
+  }
+}
+
+// Progressive filling: the link that gives its flows least, then the next.
+void share_links(const Topology& t, std::vector<Stream>& s) {
+  constexpr double kNoRate = -1, kNever = std::numeric_limits<double>::infinity();
+  for (Stream& stream : s) stream.rate = kNoRate;
+  std::vector<double> room;
+  for (const Link& l : t.links()) room.push_back(l.bandwidth.value());
+  const auto uses = [](const Stream& stream, std::size_t l) {
+    if (!stream.sending || stream.rate != kNoRate) return std::ptrdiff_t{0};
+    return std::count(stream.path.begin(), stream.path.end(), static_cast<LinkId>(l));
+  };
+  for (;;) {
+    double least = kNever;
+    std::size_t tightest = 0;
+    for (std::size_t l = 0; l < room.size(); ++l) {
+      std::ptrdiff_t flows = 0;
+      for (const Stream& stream : s) flows += uses(stream, l);
+      if (flows > 0 && room[l] / static_cast<double>(flows) < least)
+        least = room[l] / static_cast<double>(flows), tightest = l;
+    }
+    if (least == kNever) return;
+    for (Stream& stream : s) {
+      if (uses(stream, tightest) == 0) continue;
+      stream.rate = least;
+      for (LinkId l : stream.path) room[static_cast<std::size_t>(l)] -= least;
+    }
+  }
+}
+
 // One pattern, message by message: rates of all messages from nothing after every event.
 double reference_makespan(const Topology& t, const FlowPattern& p) {
-  struct Stream {
-    std::vector<LinkId> path;
-    double latency = 0, left = 0;
-    int sent = 0, arrived = 0;
-    bool sending = false;
-    std::vector<double> in_flight;  // arrival times
-  };
   const auto& streams = p.streams();
   std::vector<Stream> s(streams.size());
   for (std::size_t i = 0; i < s.size(); ++i) {
@@ -37,56 +80,20 @@ double reference_makespan(const Topology& t, const FlowPattern& p) {
   }
   double now = 0;
   for (;;) {
-    // Starts every message that may start.
-    for (std::size_t i = 0; i < s.size(); ++i) {
-      if (s[i].sending || s[i].sent == streams[i].count) continue;
-      bool ready = true;
-      for (const auto& w : p.waits()) {
-        if (w.stream != static_cast<int>(i)) continue;
-        const auto o = static_cast<std::size_t>(w.other);
-        ready = ready && s[o].arrived >= std::min(s[i].sent - w.lag + 1, streams[o].count);
-      }
-      if (ready) s[i].sending = true, s[i].left = streams[i].bytes.value();
-    }
-    // Progressive filling: the link that gives its flows least, then the next.
-    std::vector<double> rate(s.size(), -1);
-    std::vector<double> room;
-    for (const Link& l : t.links()) room.push_back(l.bandwidth.value());
-    for (;;) {
-      double least = std::numeric_limits<double>::infinity();
-      std::size_t tightest = 0;
-      for (std::size_t l = 0; l < room.size(); ++l) {
-        int flows = 0;
-        for (std::size_t i = 0; i < s.size(); ++i) {
-          if (!s[i].sending || rate[i] >= 0) continue;
-          flows += static_cast<int>(
-              std::count(s[i].path.begin(), s[i].path.end(), static_cast<LinkId>(l)));
-        }
-        if (flows > 0 && room[l] / flows < least) least = room[l] / flows, tightest = l;
-      }
-      if (least == std::numeric_limits<double>::infinity()) break;
-      for (std::size_t i = 0; i < s.size(); ++i) {
-        const auto& path = s[i].path;
-        if (!s[i].sending || rate[i] >= 0 ||
-            std::find(path.begin(), path.end(), static_cast<LinkId>(tightest)) == path.end()) {
-          continue;
-        }
-        rate[i] = least;
-        for (LinkId l : path) room[static_cast<std::size_t>(l)] -= least;
-      }
-    }
+    start_messages(p, s);
+    share_links(t, s);
     // The next end of a message or arrival.
     double step = std::numeric_limits<double>::infinity();
-    for (std::size_t i = 0; i < s.size(); ++i) {
-      if (s[i].sending) step = std::min(step, s[i].left / rate[i]);
-      for (double a : s[i].in_flight) step = std::min(step, a - now);
+    for (const Stream& stream : s) {
+      if (stream.sending) step = std::min(step, stream.left / stream.rate);
+      for (double a : stream.in_flight) step = std::min(step, a - now);
     }
     if (step == std::numeric_limits<double>::infinity()) return now;
     step = std::max(step, 0.0);
     now += step;
     for (std::size_t i = 0; i < s.size(); ++i) {
       if (s[i].sending) {
-        s[i].left -= rate[i] * step;
+        s[i].left -= s[i].rate * step;
         if (s[i].left <= 1e-9 * streams[i].bytes.value()) {
           s[i].sending = false;
           ++s[i].sent;

@@ -37,14 +37,64 @@ double worked(double start, double work, const std::vector<Interval>& slow, doub
   return now + work;
 }
 
-}  // namespace
+bool makes_gradients(Pass pass) { return pass == Pass::kBackward || pass == Pass::kBackwardWeight; }
 
-PipelineResult reference_pipeline(const PipelineSchedule& schedule, const PipelineQuestion& q) {
-  const int p = q.shape.stages, last = q.shape.virtual_stages() - 1;
-  const auto chunk = [&](int v) -> const ScheduledChunk& {
-    return q.chunks[static_cast<std::size_t>(v)];
+// The simulation: all starts and ends are worked out again from the last ones until none changes.
+class Reference {
+ public:
+  Reference(const PipelineSchedule& schedule, const PipelineQuestion& q)
+      : schedule_(schedule), q_(q), last_(q.shape.virtual_stages() - 1) {
+    for (int s = 0; s < q.shape.stages; ++s) arrange(s);
+    for (const Stage& stage : stages_) {
+      for (const Item& item : stage.items) {
+        for (const Member& m : item.members) {
+          if (m.task.pass == Pass::kBackwardWeight) continue;
+          maker_[{m.task.pass == Pass::kForward, m.task.micro_batch, m.virtual_stage}] = &item;
+        }
+      }
+    }
+  }
+
+  PipelineResult run() {
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (int s = 0; s < q_.shape.stages; ++s) changed |= work_through(s);
+    }
+    return result();
+  }
+
+ private:
+  struct Stage {
+    std::vector<Item> items;
+    std::vector<Interval> data;  // the data stream is busy
+    double free = 0;             // the data stream from then on
+    double reduces_after = 0, gathers_before = 0;
+    std::map<int, double> gathered;  // by chunk: when its weights are there
+    std::map<int, const Item*> last_gradient, first_forward;
   };
-  const auto work_of = [&](const Item& item) {
+
+  const ScheduledChunk& chunk(int v) const { return q_.chunks[static_cast<std::size_t>(v)]; }
+  Stage& stage(int s) { return stages_[static_cast<std::size_t>(s)]; }
+  int copy_of(const Member& m) const { return m.task.chunk / q_.shape.chunks; }
+
+  // The tasks of a stage, pairs joined.
+  void arrange(int s) {
+    for (int c = 0; c < q_.shape.chunks * schedule_.copies(); ++c)
+      holder_[{c / q_.shape.chunks, schedule_.virtual_stage(s, c, q_.shape)}] = s;
+    std::vector<PipelineTask> tasks;
+    schedule_.order(s, q_.shape, tasks);
+    auto& items = stages_.emplace_back().items;
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      const Member m{tasks[i], schedule_.virtual_stage(s, tasks[i].chunk, q_.shape)};
+      if (i > 0 && tasks[i - 1].paired) {
+        items.back().members.push_back(m);
+      } else {
+        items.push_back({{m}});
+      }
+    }
+  }
+
+  double work_of(const Item& item) const {
     double work = 0;
     for (const Member& m : item.members) {
       const ScheduledChunk& c = chunk(m.virtual_stage);
@@ -68,187 +118,182 @@ PipelineResult reference_pipeline(const PipelineSchedule& schedule, const Pipeli
         (b.backward_input + b.backward_weight - b.backward_experts).value() - 2 * sent_b;
     return beside(attention_f, sent_b) + beside(b.backward_experts.value(), sent_f) +
            beside(f.forward_experts.value(), sent_b) + beside(attention_b, sent_f);
-  };
+  }
 
-  std::vector<std::vector<Item>> stages(static_cast<std::size_t>(p));
-  std::map<std::pair<int, int>, int> holder;  // (copy, virtual stage) -> stage
-  // (forward?, micro-batch, virtual stage) -> the item that makes it
-  std::map<std::tuple<bool, int, int>, const Item*> maker;
-  for (int s = 0; s < p; ++s) {
-    for (int c = 0; c < q.shape.chunks * schedule.copies(); ++c) {
-      holder[{c / q.shape.chunks, schedule.virtual_stage(s, c, q.shape)}] = s;
-    }
-    std::vector<PipelineTask> tasks;
-    schedule.order(s, q.shape, tasks);
-    auto& items = stages[static_cast<std::size_t>(s)];
-    for (std::size_t i = 0; i < tasks.size(); ++i) {
-      const Member m{tasks[i], schedule.virtual_stage(s, tasks[i].chunk, q.shape)};
-      if (i > 0 && tasks[i - 1].paired) {
-        items.back().members.push_back(m);
-      } else {
-        items.push_back({{m}});
-      }
-    }
-  }
-  for (const auto& items : stages) {
-    for (const Item& item : items) {
-      for (const Member& m : item.members) {
-        if (m.task.pass == Pass::kBackwardWeight) continue;
-        maker[{m.task.pass == Pass::kForward, m.task.micro_batch, m.virtual_stage}] = &item;
-      }
-    }
-  }
   // Whether the result of a member is sent to another stage.
-  const auto leaves = [&](int s, const Member& m) {
-    const int copy = m.task.chunk / q.shape.chunks;
+  bool leaves(int s, const Member& m) {
     if (m.task.pass == Pass::kBackwardWeight) return false;
     const int to = m.virtual_stage + (m.task.pass == Pass::kForward ? 1 : -1);
-    return to >= 0 && to <= last && holder[{copy, to}] != s;
-  };
+    return to >= 0 && to <= last_ && holder_[{copy_of(m), to}] != s;
+  }
 
-  std::vector<std::vector<Interval>> data(stages.size());
-  std::vector<double> reduces_after(stages.size(), 0), gathers_before(stages.size(), 0);
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (int s = 0; s < p; ++s) {
-      auto& items = stages[static_cast<std::size_t>(s)];
-      auto& busy = data[static_cast<std::size_t>(s)];
-      // The data stream: all gathers; then, item by item, the reductions of chunks whose gradients
-      // are complete.
-      busy.clear();
-      std::map<int, double> gathered;
-      std::map<int, const Item*> last_gradient, first_forward;
-      double free = 0;
-      for (const Item& item : items) {
-        for (const Member& m : item.members) {
-          const double gather = chunk(m.virtual_stage).parameter_gather.value();
-          if (m.task.pass == Pass::kForward && !gathered.contains(m.task.chunk)) {
-            if (gather > 0) busy.push_back({free, free + gather});
-            free += gather;
-            gathered[m.task.chunk] = free;
-            first_forward[m.task.chunk] = &item;
-          }
-          if (m.task.pass == Pass::kBackward || m.task.pass == Pass::kBackwardWeight) {
-            last_gradient[m.task.chunk] = &item;
-          }
+  // Puts all gathers on the data stream, and finds the first and last use of every chunk.
+  void gather(Stage& at) {
+    at.data.clear(), at.gathered.clear(), at.last_gradient.clear(), at.first_forward.clear();
+    at.free = at.reduces_after = 0;
+    for (const Item& item : at.items) {
+      for (const Member& m : item.members) {
+        const double gather = chunk(m.virtual_stage).parameter_gather.value();
+        if (m.task.pass == Pass::kForward && !at.gathered.contains(m.task.chunk)) {
+          if (gather > 0) at.data.push_back({at.free, at.free + gather});
+          at.gathered[m.task.chunk] = at.free += gather;
+          at.first_forward[m.task.chunk] = &item;
         }
+        if (makes_gradients(m.task.pass)) at.last_gradient[m.task.chunk] = &item;
       }
-      const double all_gathered = free;
-      // A task without a partner waits for the first piece of its gather only.
-      const Member& opens = items[0].members[0];
-      const ScheduledChunk& opened = chunk(opens.virtual_stage);
-      const double first_piece =
-          opened.parameter_gather.value() / (items[0].members.size() > 1 ? 1 : opened.pieces);
-      gathers_before[static_cast<std::size_t>(s)] =
-          q.overlap_gather
-              ? gathered[opens.task.chunk] - opened.parameter_gather.value() + first_piece
-              : all_gathered;
-      double& after = reduces_after[static_cast<std::size_t>(s)];
-      after = 0;
-      // The compute stream.
-      double before = q.overlap_gather ? 0 : all_gathered;
-      for (Item& item : items) {
-        double start = before;
-        for (const Member& m : item.members) {
-          const int v = m.virtual_stage, k = m.task.micro_batch,
-                    copy = m.task.chunk / q.shape.chunks;
-          const bool forward = m.task.pass == Pass::kForward;
-          if (m.task.pass == Pass::kBackwardWeight) {
-            start = std::max(start, maker.at({false, k, v})->end);
-            continue;
-          }
-          const bool whole = item.members.size() > 1 || first_forward[m.task.chunk] != &item;
-          if (forward && (whole || !q.overlap_gather))
-            start = std::max(start, gathered[m.task.chunk]);
-          if (forward && v == 0) continue;
-          const bool turns = !forward && v == last;  // the loss
-          const int from = turns ? v : forward ? v - 1 : v + 1;
-          const double sent = holder[{copy, from}] == s ? 0 : q.send.value();
-          start = std::max(start, maker.at({forward || turns, k, from})->end + sent);
-        }
-        // A task without a partner is cut into pieces. Each piece starts after its part of the
-        // weights has arrived. Each piece of the last gradients is followed by its reduction.
-        const Member& only = item.members[0];
-        const ScheduledChunk& times = chunk(only.virtual_stage);
-        const bool alone = item.members.size() == 1;
-        const bool gathers = alone && only.task.pass == Pass::kForward && q.overlap_gather &&
-                             first_forward[only.task.chunk] == &item;
-        const bool reduces = alone && q.overlap_reduce && last_gradient[only.task.chunk] == &item;
-        const int pieces = gathers || reduces ? times.pieces : 1;
-        double end = start;
-        item.busy = 0;
-        for (int i = 0; i < pieces; ++i) {
-          if (gathers) {
-            const double behind = times.parameter_gather.value() * (pieces - 1 - i) / pieces;
-            end = std::max(end, gathered[only.task.chunk] - behind);
-            if (i == 0) start = end;
-          }
-          const double from = end;
-          end = worked(from, work_of(item) / pieces, busy, q.overlap_slowdown);
-          item.busy += end - from;
-          if (!reduces || times.gradient_reduce == Seconds(0)) continue;
-          free = std::max(free, end);
-          busy.push_back({free, free + times.gradient_reduce.value() / pieces});
-          free = busy.back().end;
-        }
-        changed = changed || start != item.start || end != item.end;
-        item.start = start;
-        item.end = before = end;
-        for (const Member& m : item.members) {
-          if (q.blocking_send && leaves(s, m)) before = end + q.send.value();
-          const double time = chunk(m.virtual_stage).gradient_reduce.value();
-          if (m.task.pass == Pass::kForward || m.task.pass == Pass::kBackwardInput ||
-              last_gradient[m.task.chunk] != &item || time == 0) {
-            continue;
-          }
-          if (alone && q.overlap_reduce) continue;
-          if (q.overlap_reduce) {
-            free = std::max(free, end);
-            busy.push_back({free, free + time});
-            free += time;
-          } else {
-            after += time;
-          }
-        }
+    }
+    // A task without a partner waits for the first piece of its gather only.
+    const Member& opens = at.items[0].members[0];
+    const ScheduledChunk& opened = chunk(opens.virtual_stage);
+    const double whole = opened.parameter_gather.value();
+    const double first_piece = whole / (at.items[0].members.size() > 1 ? 1 : opened.pieces);
+    at.gathers_before =
+        q_.overlap_gather ? at.gathered[opens.task.chunk] - whole + first_piece : at.free;
+  }
+
+  // When an item may start that follows one that ends at `before`.
+  double start_of(int s, const Item& item, double before) {
+    Stage& at = stage(s);
+    double start = before;
+    for (const Member& m : item.members) {
+      const int v = m.virtual_stage, k = m.task.micro_batch;
+      const bool forward = m.task.pass == Pass::kForward;
+      if (m.task.pass == Pass::kBackwardWeight) {
+        start = std::max(start, maker_.at({false, k, v})->end);
+        continue;
+      }
+      const bool whole = item.members.size() > 1 || at.first_forward[m.task.chunk] != &item;
+      if (forward && (whole || !q_.overlap_gather))
+        start = std::max(start, at.gathered[m.task.chunk]);
+      if (forward && v == 0) continue;
+      const bool turns = !forward && v == last_;  // the loss
+      const int from = turns ? v : forward ? v - 1 : v + 1;
+      const double sent = holder_[{copy_of(m), from}] == s ? 0 : q_.send.value();
+      start = std::max(start, maker_.at({forward || turns, k, from})->end + sent);
+    }
+    return start;
+  }
+
+  // Computes an item from `start` on; returns its start and end. A task without a partner is cut
+  // into pieces. Each piece starts after its part of the weights has arrived. Each piece of the
+  // last gradients is followed by its reduction.
+  Interval compute(Stage& at, Item& item, double start) {
+    const Member& only = item.members[0];
+    const ScheduledChunk& times = chunk(only.virtual_stage);
+    const bool alone = item.members.size() == 1;
+    const bool gathers = alone && only.task.pass == Pass::kForward && q_.overlap_gather &&
+                         at.first_forward[only.task.chunk] == &item;
+    const bool reduces = alone && q_.overlap_reduce && at.last_gradient[only.task.chunk] == &item;
+    const int pieces = gathers || reduces ? times.pieces : 1;
+    double end = start;
+    item.busy = 0;
+    for (int i = 0; i < pieces; ++i) {
+      if (gathers) {
+        const double behind = times.parameter_gather.value() * (pieces - 1 - i) / pieces;
+        end = std::max(end, at.gathered[only.task.chunk] - behind);
+        if (i == 0) start = end;
+      }
+      const double from = end;
+      end = worked(from, work_of(item) / pieces, at.data, q_.overlap_slowdown);
+      item.busy += end - from;
+      if (!reduces || times.gradient_reduce == Seconds(0)) continue;
+      at.free = std::max(at.free, end);
+      at.data.push_back({at.free, at.free + times.gradient_reduce.value() / pieces});
+      at.free = at.data.back().end;
+    }
+    return {start, end};
+  }
+
+  // Reduces the gradients that an item completes and that no piece of it has reduced.
+  void reduce(Stage& at, const Item& item) {
+    if (item.members.size() == 1 && q_.overlap_reduce) return;
+    for (const Member& m : item.members) {
+      const double time = chunk(m.virtual_stage).gradient_reduce.value();
+      if (!makes_gradients(m.task.pass) || at.last_gradient[m.task.chunk] != &item || time == 0)
+        continue;
+      if (q_.overlap_reduce) {
+        at.free = std::max(at.free, item.end);
+        at.data.push_back({at.free, at.free + time});
+        at.free += time;
+      } else {
+        at.reduces_after += time;
       }
     }
   }
 
-  PipelineResult out;
-  double longest = -1, longest_exposed = 0, first = stages[0][0].start, compute_end = 0;
-  for (std::size_t s = 0; s < stages.size(); ++s) {
-    const auto& items = stages[s];
-    double busy = 0, data_end = data[s].empty() ? 0 : data[s].back().end;
+  // Works out the starts and ends of a stage again. False: none has changed.
+  bool work_through(int s) {
+    Stage& at = stage(s);
+    gather(at);
+    bool changed = false;
+    double before = q_.overlap_gather ? 0 : at.free;
+    for (Item& item : at.items) {
+      const Interval now = compute(at, item, start_of(s, item, before));
+      changed |= now.start != item.start || now.end != item.end;
+      item.start = now.start, item.end = now.end;
+      before = item.end;
+      for (const Member& m : item.members)
+        if (q_.blocking_send && leaves(s, m)) before = item.end + q_.send.value();
+      reduce(at, item);
+    }
+    return changed;
+  }
+
+  // The most activations that are alive at once.
+  double peak_of(const Stage& at) const {
     std::vector<std::pair<double, double>> changes;  // time, activations; frees before the rest
-    for (const Item& item : items) {
-      busy += item.busy;
+    for (const Item& item : at.items) {
       for (const Member& m : item.members) {
         const double size = chunk(m.virtual_stage).activation;
         if (m.task.pass == Pass::kForward) changes.push_back({item.start, size});
-        if (m.task.pass == Pass::kBackward || m.task.pass == Pass::kBackwardWeight) {
-          changes.push_back({item.end, -size});
-        }
+        if (makes_gradients(m.task.pass)) changes.push_back({item.end, -size});
       }
     }
     std::sort(changes.begin(), changes.end());
     double alive = 0, peak = 0;
     for (const auto& [time, change] : changes) peak = std::max(peak, alive += change);
-    out.busy.push_back(Seconds(busy));
-    out.peak_activations.push_back(peak);
-    const double whole = std::max(items.back().end, data_end) + reduces_after[s];
-    out.makespan = std::max(out.makespan, Seconds(whole));
-    first = std::min(first, items[0].start);
-    compute_end = std::max(compute_end, items.back().end);
-    const double span = whole - (items[0].start - gathers_before[s]);
-    if (span > longest) {
-      longest = span;
-      longest_exposed = gathers_before[s] + (whole - items.back().end);
-    }
+    return peak;
   }
-  out.total = schedule.staggered() ? Seconds(longest) : out.makespan;
-  out.exposed_data = Seconds(schedule.staggered() ? longest_exposed
-                                                  : first + (out.makespan.value() - compute_end));
-  return out;
+
+  PipelineResult result() const {
+    PipelineResult out;
+    double longest = -1, longest_exposed = 0, first = stages_[0].items[0].start, compute_end = 0;
+    for (const Stage& at : stages_) {
+      double busy = 0;
+      for (const Item& item : at.items) busy += item.busy;
+      out.busy.push_back(Seconds(busy));
+      out.peak_activations.push_back(peak_of(at));
+      const double begin = at.items[0].start, end = at.items.back().end;
+      const double data_end = at.data.empty() ? 0 : at.data.back().end;
+      const double whole = std::max(end, data_end) + at.reduces_after;
+      out.makespan = std::max(out.makespan, Seconds(whole));
+      first = std::min(first, begin);
+      compute_end = std::max(compute_end, end);
+      const double span = whole - (begin - at.gathers_before);
+      if (span > longest) {
+        longest = span;
+        longest_exposed = at.gathers_before + (whole - end);
+      }
+    }
+    out.total = schedule_.staggered() ? Seconds(longest) : out.makespan;
+    out.exposed_data = Seconds(
+        schedule_.staggered() ? longest_exposed : first + (out.makespan.value() - compute_end));
+    return out;
+  }
+
+  const PipelineSchedule& schedule_;
+  const PipelineQuestion& q_;
+  int last_;
+  std::vector<Stage> stages_;
+  std::map<std::pair<int, int>, int> holder_;  // (copy, virtual stage) -> stage
+  // (forward?, micro-batch, virtual stage) -> the item that makes it
+  std::map<std::tuple<bool, int, int>, const Item*> maker_;
+};
+
+}  // namespace
+
+PipelineResult reference_pipeline(const PipelineSchedule& schedule, const PipelineQuestion& q) {
+  return Reference(schedule, q).run();
 }
 
 }  // namespace orrery
