@@ -30,9 +30,9 @@ constexpr double kDataSheetError = 0.2;  // assumed relative error of a ratio of
 constexpr double kUnknownError = 0.5;
 
 constexpr std::int64_t kMostGpus = 1 << 22;
-// Sizes of a collective whose size the trace lacks. Its error is the larger one of the network's
-// errors for them.
-constexpr std::array<Bytes, 2> kUnknownSizes = {Bytes(1e6), Bytes(1e9)};
+// One size of each size class of the network (size_class). The error of a collective whose size the
+// trace lacks is the largest of the network's errors for them.
+constexpr std::array<Bytes, 3> kUnknownSizes = {Bytes(1e6), Bytes(32e6), Bytes(1e9)};
 
 struct Factor {
   double value = 1;

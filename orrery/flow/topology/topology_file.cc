@@ -171,7 +171,7 @@ Topology links_topology(const Node& document, std::string name, int gpus,
   }
 }
 
-// What a file of one of the three forms says.
+// The content of a file in one of the three forms.
 struct TopologyPlan {
   std::string name;
   ClusterPlan cluster;

@@ -16,8 +16,8 @@ class InterNodeTimes {
                  const FabricTimes& fabrics)
       : known_(known), routes_(routes), fabrics_(fabrics) {}
 
-  // The time of `c`, whose group has `link` between its nodes. REQUIRES link.nodes > 1, and that the
-  // forced pair is offered.
+  // The time of `c`, whose group has `link` between its nodes. REQUIRES link.nodes > 1, and that
+  // the forced pair is offered.
   JudgedTime of(const Collective& c, const GroupLink& link, const RankPlacement& p,
                 const ForcedChoice& forced) const;
 

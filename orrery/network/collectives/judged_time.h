@@ -32,14 +32,14 @@ struct JudgedTime {
 // from four sources other than the tables of kernels (A100, H200, B200, GB200, GB300) miss by a
 // root mean square of 0.069, where a curve's own sizes miss by 0.04.
 inline constexpr double kMachineShared = 0.055;
-// What is left of that where the error comes from groups that were left out: H100 and H200, or B200
-// and B300, on one fabric differ by about 3 %.
+// The machine's own part where the error comes from groups that were left out: H100 and H200, or
+// B200 and B300, on one fabric differ by about 3 %.
 inline constexpr double kMeasuredShared = 0.03;
 // The own error of a collective by the data sheet alone.
 inline constexpr double kAnalyticalOwn = 0.40;
 // The error that all collectives of a machine share, by where their constants come from, where that
-// is the whole of it: kMeasuredShared, the spread of latencies and efficiencies between the measured
-// fabrics, or that of the data sheet.
+// is the whole of it: kMeasuredShared, the spread of latencies and efficiencies between the
+// measured fabrics, or that of the data sheet.
 double shared_error(Origin origin);
 
 // The time as an Estimate with heavy tails.

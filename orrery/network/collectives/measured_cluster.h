@@ -21,8 +21,8 @@ inline bool is_point_to_point(Collective::Kind kind) {
 }
 
 struct MeasuredCluster {
-  // `other_kinds`: the clusters of the other kinds of nodes of a mixed group. `version`: of NCCL, as
-  // a user asks for it; empty: the one with whose tables times are predicted.
+  // `other_kinds`: the clusters of the other kinds of nodes of a mixed group. `version`: of NCCL,
+  // as a user asks for it; empty: the one with whose tables times are predicted.
   MeasuredCluster(const Cluster& cluster, const ParallelPlan& plan, std::string stack,
                   const Bundle& bundle, const std::vector<Cluster>& other_kinds,
                   std::optional<LibraryVersion> version);
