@@ -37,7 +37,7 @@ Json gpu_facts(const Gpu& g) {
   }
   return {{"id", g.id},
           {"name", g.name},
-          {"architecture", g.architecture},
+          {"architecture", g.architecture.id},
           {"memory_gb", g.memory.capacity.value() / 1e9},
           {"bandwidth_gb_s", g.memory.bandwidth.value() / 1e9},
           {"peaks_tflop_s", peaks},

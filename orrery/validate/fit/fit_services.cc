@@ -374,7 +374,7 @@ std::vector<FittedServices> fit_services(const std::filesystem::path& dir, const
   read_inference_rows(dir, "serving_steady", runner.catalog(), read, refused);
   std::map<std::string, std::map<std::string, std::vector<Row>>> engines;  // by class of GPUs
   for (MeasuredRow& row : read) {
-    const std::string gpu_class(engine_gpu_class(runner.catalog().gpu(row.system)));
+    const std::string gpu_class(runner.catalog().gpu(row.system).architecture.engine_class);
     if (gpu_class.empty() || row.engine == "vllm-2025") continue;  // its constants were chosen
     if (!engine.empty() && row.engine != engine) continue;
     Row r;

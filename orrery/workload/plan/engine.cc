@@ -403,16 +403,10 @@ bool runs_on(const EngineProfile& e, const Gpu& gpu) {
          std::find(e.vendors.begin(), e.vendors.end(), gpu.vendor) != e.vendors.end();
 }
 
-std::string_view engine_gpu_class(const Gpu& gpu) {
-  if (gpu.vendor != "nvidia") return "";
-  if (gpu.sm_version == 90) return "hopper";
-  return gpu.sm_version >= 100 && gpu.sm_version < 110 ? "blackwell" : "";
-}
-
 std::string engine_gpu_family(const Gpu& gpu) {
-  if (const std::string_view known = engine_gpu_class(gpu); !known.empty())
-    return std::string(known);
-  return gpu.vendor == "nvidia" ? fmt::format("sm{}", gpu.sm_version) : gpu.architecture;
+  const GpuArchitecture& a = gpu.architecture;
+  if (!a.engine_class.empty()) return a.engine_class;
+  return gpu.sm_version > 0 ? fmt::format("sm{}", gpu.sm_version) : a.id;
 }
 
 EngineProfile load_engine(std::string_view id, const Gpu& gpu, const Bundle& bundle,

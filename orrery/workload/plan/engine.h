@@ -177,8 +177,8 @@ struct EngineProfile {
     Seconds in_process_per_rank = microseconds(0);
     // Beam search (docs/serving.md): time in which the front end forms one request of a round.
     Seconds beam_overhead = microseconds(0);
-    // Factor on host times for hosts of GPUs older than Hopper and of other vendors. The times
-    // above are those of a host of 2022 or later.
+    // Factor on host times for hosts that are older or not known (GpuArchitecture::older_host). The
+    // times above are those of a host of 2022 or later.
     double older_host_factor = 1.5;
     // Time of each collective in addition to the network's, multiplied by log2(ranks).
     Seconds collective_latency = microseconds(0);
@@ -236,8 +236,8 @@ struct EngineProfile {
     // Tokens of prompts whose steps follow one another through pipeline stages without waiting
     // (llama.cpp's n_batch, which it cuts into n_ubatch tokens a step). 0: no limit.
     std::int64_t pipelined_tokens = 0;
-    // Defaults of vLLM on GPUs with less memory than small_gpu_below, and on GPUs older than
-    // Hopper. 0 B: no GPU has defaults of its own.
+    // Defaults of vLLM on GPUs with less memory than small_gpu_below, and on architectures with
+    // small_gpu_defaults. 0 B: no GPU has defaults of its own.
     Bytes small_gpu_below;
     std::int64_t small_gpu_batched_tokens = 2048;
     std::int64_t small_gpu_num_seqs = 256;
@@ -305,11 +305,8 @@ EngineProfile load_engine(std::string_view id, const Bundle& bundle, bool with_f
 // families that the profile's fit has not seen, step_error is unfitted_error.
 EngineProfile load_engine(std::string_view id, const Gpu& gpu, const Bundle& bundle,
                           bool with_fit = true);
-// "hopper" (H100, H200, ...), "blackwell" (B200, B300, GB200: data centre only), or empty for GPUs
-// without files of their own.
-std::string_view engine_gpu_class(const Gpu& gpu);
-// GPUs on which an engine runs alike: the class above, if there is one; else the compute capability
-// of NVIDIA's GPUs ("sm86") and the architecture of others ("cdna3").
+// GPUs on which an engine runs alike: those of a class (GpuArchitecture::engine_class: "hopper"),
+// if there is one; else of a compute capability ("sm86"), and else of an architecture ("cdna3").
 std::string engine_gpu_family(const Gpu& gpu);
 std::vector<std::string> engine_ids(const Bundle& bundle);
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "orrery/hardware/catalog.h"
+
 namespace orrery {
 namespace engine_test {
 
@@ -94,27 +96,18 @@ TEST(Engine, SetupsChangeWhatTheyState) {
 // A profile file for a class of GPUs overrides the engine's profile on these GPUs alone.
 TEST(Engine, GpuClassesHaveFilesOfTheirOwn) {
   const Bundle bundle;
-  Gpu gpu;
-  gpu.vendor = "nvidia";
-  gpu.sm_version = 100;
-  EXPECT_EQ(engine_gpu_class(gpu), "blackwell");
-  EXPECT_EQ(load_engine("trtllm", gpu, bundle).kernels.moe, "vllm");
-  EXPECT_GT(load_engine("vllm", gpu, bundle).execution.start_up, Seconds(0));
-  EXPECT_EQ(load_engine("vllm", gpu, bundle, false).execution.start_up, Seconds(0));
-  gpu.sm_version = 120;  // workstation cards
-  EXPECT_EQ(engine_gpu_class(gpu), "");
-  EXPECT_EQ(load_engine("trtllm", gpu, bundle).kernels.moe, "trtllm");
+  const Gpu data_centre = Catalog().gpu("b200-sxm"), workstation = Catalog().gpu("rtx-pro-6000");
+  EXPECT_EQ(load_engine("trtllm", data_centre, bundle).kernels.moe, "vllm");
+  EXPECT_GT(load_engine("vllm", data_centre, bundle).execution.start_up, Seconds(0));
+  EXPECT_EQ(load_engine("vllm", data_centre, bundle, false).execution.start_up, Seconds(0));
+  EXPECT_EQ(load_engine("trtllm", workstation, bundle).kernels.moe, "trtllm");
 }
 
 TEST(Engine, FamiliesAreClassesCapabilitiesOrArchitectures) {
-  Gpu gpu;
-  gpu.vendor = "nvidia", gpu.architecture = "blackwell";
-  gpu.sm_version = 100;
-  EXPECT_EQ(engine_gpu_family(gpu), "blackwell");
-  gpu.sm_version = 120;  // workstation cards do not run what data-centre Blackwell runs
-  EXPECT_EQ(engine_gpu_family(gpu), "sm120");
-  gpu.vendor = "amd", gpu.architecture = "cdna3", gpu.sm_version = 0;
-  EXPECT_EQ(engine_gpu_family(gpu), "cdna3");
+  const auto family = [](const char* gpu) { return engine_gpu_family(Catalog().gpu(gpu)); };
+  EXPECT_EQ(family("b300-sxm"), "blackwell");
+  EXPECT_EQ(family("rtx-5090"), "sm120");  // does not run what data-centre Blackwell runs
+  EXPECT_EQ(family("mi300x"), "cdna3");
 }
 
 // A fit says which families of GPUs it has seen; on the others its predictions are less sure.
@@ -124,7 +117,7 @@ TEST(Engine, GpusThatNoFitHasSeenHaveTheWiderError) {
                           "step_error: 0.1\nunfitted_error: 0.4\nfitted_on: [sm80]\n"},
                          {"engines/fitted/lmdeploy-sm86.yaml", "step_error: 0.2\n"}});
   Gpu gpu;
-  gpu.vendor = "nvidia", gpu.sm_version = 80;
+  gpu.sm_version = 80;
   EXPECT_EQ(load_engine("lmdeploy", gpu, bundle).step_error, 0.1);
   gpu.sm_version = 89;
   EXPECT_EQ(load_engine("lmdeploy", gpu, bundle).step_error, 0.4);
@@ -136,9 +129,7 @@ TEST(Engine, GpusThatNoFitHasSeenHaveTheWiderError) {
 // fit the profiles have a copy (rounded).
 TEST(Engine, OtherGpusHaveTheHostThatWasFitted) {
   const Bundle bundle;
-  Gpu blackwell, other;
-  blackwell.vendor = other.vendor = "nvidia";
-  blackwell.sm_version = 100, other.sm_version = 80;
+  const Gpu blackwell = Catalog().gpu("b200-sxm"), other = Catalog().gpu("a100-80g-sxm");
   for (const char* id : {"vllm", "sglang", "trtllm"}) {
     const auto fitted = load_engine(id, blackwell, bundle).execution;
     const auto copy = load_engine(id, other, bundle).execution;
