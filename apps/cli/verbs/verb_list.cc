@@ -18,8 +18,8 @@
 #include "orrery/model/catalog/catalog.h"
 #include "orrery/scenario/answer/metric_meanings.h"
 #include "orrery/scenario/document/training_recipe.h"
+#include "orrery/serving/profile/engine_profile.h"
 #include "orrery/training/schedules/schedule.h"
-#include "orrery/workload/plan/engine.h"
 #include "orrery/workload/plan/training_stack.h"
 
 namespace orrery::cli {

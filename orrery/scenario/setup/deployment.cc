@@ -10,6 +10,7 @@
 #include "orrery/memory/kv_groups.h"
 #include "orrery/scenario/document/scenario_keys.h"
 #include "orrery/scenario/setup/layer_kinds.h"
+#include "orrery/serving/profile/engine_profile.h"
 #include "orrery/serving/schedulers/scheduler_kinds.h"
 #include "orrery/workload/plan/by_memory.h"
 
@@ -185,11 +186,8 @@ Deployment make_deployment(const Scenario& s, const Architecture& model, const G
   d.gpu = gpu;
   d.engine = engine;
   start(s, gpu, d.engine);
-  Fields fields;
-  declare(fields, d.engine);
-  fields.read(s.engine.overrides);
+  override_keys(d.engine, s.engine.overrides);
   fill_by_memory(s, gpu, d.engine);
-  scheduler_kind(d.engine.scheduler.policy);  // an unknown name is refused here
   const EngineUse use = engine_use(s);
   limit_graphs(s, use, d.engine);
   auto& x = d.engine.execution;

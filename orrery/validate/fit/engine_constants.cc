@@ -7,6 +7,7 @@
 #include <map>
 
 #include "orrery/base/fields.h"
+#include "orrery/serving/profile/engine_profile.h"
 
 namespace orrery {
 namespace {

@@ -14,6 +14,7 @@
 #include "orrery/base/fit.h"
 #include "orrery/base/quantile.h"
 #include "orrery/scenario/runner/runner.h"
+#include "orrery/serving/profile/engine_profile.h"
 #include "orrery/validate/fit/service_constants.h"
 #include "orrery/validate/fit/service_errors.h"
 #include "orrery/validate/fit/service_folds.h"

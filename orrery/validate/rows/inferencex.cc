@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "orrery/workload/plan/engine.h"
-
 namespace orrery {
 namespace {
 

@@ -7,6 +7,7 @@
 
 #include "orrery/base/fields.h"
 #include "orrery/network/fit/joined_texts.h"
+#include "orrery/serving/profile/engine_profile.h"
 #include "orrery/validate/fit/engine_constants.h"
 
 namespace orrery {

@@ -1,11 +1,16 @@
-#include "orrery/workload/plan/engine.h"
+#include "orrery/serving/profile/engine_profile.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+#include <set>
+
 #include "orrery/hardware/catalog.h"
+#include "tests/refusal.h"
 
 namespace orrery {
-namespace engine_test {
+namespace engine_profile_test {
 
 TEST(Engine, EveryProfileReadsWithItsFit) {
   const Bundle bundle;
@@ -138,5 +143,74 @@ TEST(Engine, OtherGpusHaveTheHostThatWasFitted) {
   }
 }
 
-}  // namespace engine_test
+// ---- parameters that a scheduler has for itself ----
+
+using ::testing::HasSubstr;
+
+EngineProfile overridden(const char* engine, const std::string& keys) {
+  EngineProfile e = load_engine(engine, Bundle());
+  override_keys(e, parse_yaml(keys, "keys"));
+  return e;
+}
+
+std::string value_of(EngineProfile e, const char* key) {
+  Fields fields;
+  declare(fields, e);
+  return fields.find(key)->json().dump();
+}
+
+TEST(SchedulerParameters, AreKeysOfTheProfile) {
+  EXPECT_EQ(value_of(load_engine("sglang", Bundle()), "scheduler.recv_interval"), "1");
+  EXPECT_EQ(
+      value_of(overridden("sglang", "scheduler: {recv_interval: 10}"), "scheduler.recv_interval"),
+      "10");
+}
+
+TEST(SchedulerParameters, AreCopiedWithTheProfile) {
+  const EngineProfile e = overridden("sglang", "scheduler: {recv_interval: 10}");
+  EngineProfile copy;
+  Fields fields;
+  declare(fields, copy);
+  copy = e;
+  EXPECT_EQ(fields.find("scheduler.recv_interval")->json(), 10);
+  copy = EngineProfile();
+  EXPECT_EQ(fields.find("scheduler.recv_interval")->json(), 1);
+}
+
+TEST(SchedulerParameters, OfAnotherSchedulerAreRefused) {
+  EXPECT_EQ(refusal_of([] { overridden("vllm", "scheduler:\n  recv_interval: 10\n"); }),
+            "keys:2: scheduler.recv_interval: has no effect here: it needs "
+            "engine.scheduler.policy sglang");
+  EXPECT_THAT(refusal_of([] { overridden("sglang", "scheduler: {batch-wait-steps: 3}"); }),
+              HasSubstr("it needs engine.scheduler.policy trtllm or trtllm-max-utilization"));
+  // The policy may be chosen together with its parameter.
+  EXPECT_NO_THROW(overridden("vllm", "scheduler: {policy: sglang, recv_interval: 10}"));
+  EXPECT_NO_THROW(
+      overridden("trtllm", "scheduler: {policy: trtllm-max-utilization, batch_wait_steps: 3}"));
+}
+
+// A resolved configuration states every value, also those without effect.
+TEST(SchedulerParameters, StatingAValueOfAnotherSchedulerChangesNothing) {
+  EXPECT_NO_THROW(overridden("vllm", "scheduler: {recv_interval: 1, batch_wait_steps: 0}"));
+}
+
+TEST(SchedulerParameters, AFlagOfAnotherSchedulerIsRefusedWhateverItsValue) {
+  EngineProfile e = load_engine("vllm", Bundle());
+  Node keys;
+  set_path(keys, "scheduler.recv_interval", scalar_node("1", "--set"));
+  EXPECT_THROW(override_keys(e, keys), InputError);
+}
+
+TEST(SchedulerParameters, HaveNamesOfTheirOwn) {
+  EngineProfile e;
+  Fields fields;
+  declare(fields, e);
+  std::set<std::string> names;
+  for (const Field& f : fields.find("scheduler")->group()->all()) {
+    EXPECT_TRUE(names.insert(f.name()).second) << f.name();
+    for (const std::string& alias : f.aliases()) EXPECT_TRUE(names.insert(alias).second) << alias;
+  }
+}
+
+}  // namespace engine_profile_test
 }  // namespace orrery
