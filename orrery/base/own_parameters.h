@@ -2,8 +2,8 @@
 //
 // Whoever holds the parameters does not know their types. A policy asks for its own:
 //
-//   struct SglangParameters { std::int64_t recv_interval = 1; };
-//   own.of<SglangParameters>().recv_interval
+//   struct GammaParameters { double burstiness = 1; };
+//   own.of<GammaParameters>().burstiness
 //
 // A struct that nobody has set has the defaults of its type. References to a struct stay valid when
 // other OwnParameters are assigned to its owner, as those to a member do, so that Fields can borrow
@@ -64,5 +64,10 @@ class OwnParameters {
 
   std::map<std::type_index, std::unique_ptr<Slot>> slots_;
 };
+
+class Fields;
+
+// The declaration of a policy without parameters, for entries of registries.
+inline void no_parameters(Fields& /*fields*/, OwnParameters& /*own*/) {}
 
 }  // namespace orrery

@@ -31,15 +31,15 @@ double wide_unit_share(const Gpu& gpu) {
   return lanes <= kWideLanes ? 1 : gpu.architecture.wide_unit_share;
 }
 
-// The rate of fp32 products that a card holds for long. Four fifths of its power limit are for
-// its units. Where the energy of a FLOP was measured at the limit, the rate is that power over the
-// energy. Other energies are those of cards close to their full clock. A card
-// that needs more power than its limit lowers clock and voltage together: the energy of a FLOP
-// falls about as the clock does (between the cube of the clock that scaled voltages give and the
-// plain proportion below the lowest voltage), so that the rate follows the square root of the
-// power. An L4 (72 W) then holds 13 of 30 TFLOP/s; it is measured at 15.4, 12.5 and 10.7 in
-// products of 2,048, 4,096 and 8,192 (github.com/zzc0721/torch-performance-test-data, issue 120).
-// No limit where the power is not known.
+// The rate of fp32 products that a card holds for long. Four fifths of its power limit are for its
+// units. Where the energy of a FLOP was measured at the limit, the rate is that power over the
+// energy. Other energies are those of cards close to their full clock. A card that needs more power
+// than its limit lowers clock and voltage together: the energy of a FLOP falls about as the clock
+// does (between the cube of the clock that scaled voltages give and the plain proportion below the
+// lowest voltage), so that the rate follows the square root of the power. An L4 (72 W) then holds
+// 13 of 30 TFLOP/s; it is measured at 15.4, 12.5 and 10.7 in products of 2,048, 4,096 and 8,192
+// (github.com/zzc0721/torch-performance-test-data, issue 120). No limit where the power is not
+// known.
 FlopsPerSecond sustained_fp32_of(const Gpu& gpu) {
   constexpr double kShare = 0.8;
   FlopsPerSecond rate(std::numeric_limits<double>::infinity());

@@ -61,7 +61,4 @@ class Scheduler {
 // A new scheduler of the kind that the profile names. Throws InputError with the nearest name.
 std::unique_ptr<Scheduler> make_scheduler(const SchedulerSetup& setup);
 
-// For the entries of schedulers.def that have no parameters.
-inline void no_parameters(Fields& /*fields*/, OwnParameters& /*own*/) {}
-
 }  // namespace orrery
