@@ -20,7 +20,7 @@ class TableTimer : public StepTimer {
 void run(benchmark::State& state, const RequestLoad& load, std::int64_t requests) {
   SimulationConfig config;
   config.replica.kv_blocks = 70'000;
-  config.replica.limits.max_num_seqs = 1024;
+  config.replica.engine.scheduler.max_num_seqs = 1024;
   TableTimer timer;
   std::int64_t steps = 0;
   for (auto _ : state) steps += simulate(config, load, timer).total().steps;
@@ -61,7 +61,7 @@ void BM_Blocks(benchmark::State& state) {
     r.arrival = {now += 500'000'000};
   }
   SimulationConfig config;
-  config.replica.limits.block_size = static_cast<std::int32_t>(state.range(0));
+  config.replica.engine.memory.block_size = static_cast<std::int32_t>(state.range(0));
   config.replica.kv_blocks = 116'000 / state.range(0);
   TableTimer timer;
   for (auto _ : state) benchmark::DoNotOptimize(simulate(config, load, timer).end);

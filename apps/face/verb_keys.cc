@@ -11,6 +11,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/scenario/question/plan_question.h"
+#include "orrery/serving/profile/engine_profile.h"
 
 namespace orrery::face {
 namespace {

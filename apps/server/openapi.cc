@@ -13,7 +13,7 @@
 #include "orrery/scenario/answer/answer.h"
 #include "orrery/scenario/document/scenario_schema.h"
 #include "orrery/scenario/document/training_recipe.h"
-#include "orrery/workload/plan/engine.h"
+#include "orrery/serving/profile/engine_profile.h"
 
 namespace orrery::server {
 namespace {

@@ -140,6 +140,9 @@ class Fields {
   Field& add(std::string name, std::vector<double>& value, std::string doc);
   Field& add(std::string name, std::vector<std::int64_t>& value, std::string doc);
 
+  // A field that was declared elsewhere.
+  Field& add(Field field) { return fields_.emplace_back(std::move(field)); }
+
   // A quantity is written with its unit ("80 GiB"); a bare number is an error.
   template <int S, int B, int F, int J>
   Field& add(std::string name, Quantity<S, B, F, J>& value, std::string doc) {

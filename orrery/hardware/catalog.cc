@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <optional>
 
 #include "orrery/base/error.h"
@@ -91,10 +92,20 @@ Node find_document(const Bundle& bundle, std::string_view folder, std::string_vi
   throw InputError(fmt::format("unknown {} '{}'{}", kind, name.substr(0, 60), hint));
 }
 
+// Where the architecture of a GPU file that was named by its path may be.
+std::vector<std::filesystem::path> architecture_folders(std::string_view name) {
+  if (!is_path(name)) return {};
+  const std::filesystem::path folder = std::filesystem::path(name).parent_path();
+  return {folder / "architectures", folder / ".." / "architectures"};
+}
+
 }  // namespace
 
 Gpu Catalog::gpu(std::string_view name) const {
-  return read_gpu(find_document(bundle_, "gpus", "GPU", name));
+  Gpu gpu = read_gpu(find_document(bundle_, "gpus", "GPU", name));
+  gpu.architecture = find_architecture({gpu.architecture.id, gpu.vendor, gpu.sm_version}, bundle_,
+                                       architecture_folders(name));
+  return gpu;
 }
 
 Fabric Catalog::fabric(std::string_view name) const {

@@ -4,9 +4,10 @@
 //   Gpu gpu = catalog.gpu("H100_SXM");      // an id or alias; case and '_' do not matter
 //   Gpu mine = catalog.gpu("./mine.yaml");  // with '/', or ending in .yaml, .yml, .json
 //
-// Only the requested file is parsed. Aliases are found in the text of the files, so they are
-// written on one line: "aliases: [h100, h100-80gb]". A file of the overlay replaces the bundled
-// file of the same path.
+// Only the requested file is parsed, and the file of the architecture that a GPU names: that of the
+// catalog, or for a GPU file with a path one in the folder `architectures` beside it or beside its
+// folder. Aliases are found in the text of the files, so they are written on one line: "aliases:
+// [h100, h100-80gb]". A file of the overlay replaces the bundled file of the same path.
 #pragma once
 
 #include <string>

@@ -30,7 +30,7 @@ void declare(Fields& f, Gpu& g) {
   f.add("id", g.id, "short lower-case name").required();
   f.add("name", g.name, "the maker's name");
   f.add("vendor", g.vendor, "maker").required();
-  f.add("architecture", g.architecture,
+  f.add("architecture", g.architecture.id,
         "chip generation; GPUs of one generation run the same kernels")
       .required();
   f.add("sm_version", g.sm_version, "CUDA compute capability times ten; 0 for other makers")
@@ -126,11 +126,6 @@ std::optional<double> Gpu::achievable_share(Dtype dtype) const {
     if (const auto& rate = achievable[index(d)]) return *rate / peak(d);
   }
   return std::nullopt;
-}
-
-std::string kernel_architecture(const Gpu& gpu) {
-  const bool geforce = gpu.architecture == "blackwell" && gpu.sm_version >= 120;
-  return gpu.architecture + (geforce ? "-geforce" : "");
 }
 
 Dtype Gpu::compute_dtype(Dtype storage) const {

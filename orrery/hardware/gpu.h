@@ -17,6 +17,7 @@
 #include "orrery/base/fields.h"
 #include "orrery/base/node.h"
 #include "orrery/base/units.h"
+#include "orrery/hardware/gpu_architecture.h"
 
 namespace orrery {
 
@@ -48,11 +49,11 @@ struct HostLink {
 };
 
 struct Gpu {
-  std::string id;            // "h100-sxm"
-  std::string name;          // the maker's name
-  std::string vendor;        // "nvidia", "amd", ...
-  std::string architecture;  // "hopper"; GPUs of one architecture run the same kernels
-  int sm_version = 0;        // CUDA compute capability times ten: 90 for 9.0; 0 for other makers
+  std::string id;                // "h100-sxm"
+  std::string name;              // the maker's name
+  std::string vendor;            // "nvidia", "amd", ...
+  GpuArchitecture architecture;  // a GPU file states its id: "hopper"
+  int sm_version = 0;            // CUDA compute capability times ten: 90 for 9.0; 0: other makers
   std::vector<std::string> aliases;
   std::string node = "standalone";  // id of the node type in which the GPU is usually sold
   GpuMemory memory;
@@ -97,14 +98,11 @@ struct Gpu {
   Bytes usable_memory() const;
 };
 
-// The architecture for which libraries write kernels: consumer Blackwell (sm_120), which has other
-// tensor cores than Blackwell for data centres (sm_100, sm_103), is "blackwell-geforce".
-std::string kernel_architecture(const Gpu& gpu);
-
 // The keys of a GPU file.
 void declare(Fields& fields, Gpu& gpu);
 
-// Reads and checks a GPU file. InputError, with file:line:key: an unknown or missing key, a number
+// Reads and checks a GPU file. Of the architecture it reads the id alone; a Catalog adds the facts.
+// InputError, with file:line:key: an unknown or missing key, a number
 // without a unit or out of range, no peak, no source, more usable memory than capacity.
 Gpu read_gpu(const Node& document);
 

@@ -33,7 +33,7 @@ constexpr std::pair<std::string_view, std::string_view> kNotRun[] = {
     {"orrery fit services", "needs the measured tables, and an hour"},
     {"orrery suite run", "the suites have a test of their own"},
     {"orrery suite coverage", "answers a whole suite, which has a test of its own"},
-    {"orrery simulate -m llama-3-8b -g h100-sxm --set engine.scheduler.policy=one-by-one",
+    {"orrery simulate -m llama-3-8b -g h100-sxm --set engine.scheduler.policy=few-at-a-time",
      "needs the scheduler of the page, which cmake/docs.cmake compiles"},
     {"orrery simulate -m llama-3-8b -g h100-sxm --replicas 4 --rate 60 --router fill-first",
      "needs the router of the page"},

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 const fs::path kPagesRoot = ORRERY_SOURCE_DIR;
 
 // Files that a page tells its reader to write.
-constexpr std::string_view kToBeWritten[] = {"hadamard.cc",          "one_by_one.cc",
+constexpr std::string_view kToBeWritten[] = {"hadamard.cc",          "few_at_a_time.cc",
                                              "router_fill_first.cc", "arrivals_bursts.cc",
                                              "gateway_trace.cc",     "pairwise.cc"};
 

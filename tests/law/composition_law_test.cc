@@ -18,6 +18,7 @@
 #include "orrery/model/catalog/catalog.h"
 #include "orrery/network/collectives/make_network.h"
 #include "orrery/scenario/service/service_answer.h"
+#include "orrery/serving/profile/engine_profile.h"
 #include "orrery/serving/steps/step_clock.h"
 #include "orrery/step/step_model.h"
 #include "orrery/training/iteration/iteration.h"
@@ -290,12 +291,12 @@ TEST(CompositionLaw, IntervalsOfServicesHoldDrawnServices) {
     service.requests = 60;
     service.isl = "uniform(64, 1024)", service.osl = "uniform(16, 128)";
     SimulationConfig config;
-    config.scheduler = "vllm";
+    config.replica.engine.scheduler.policy = "vllm";
     config.replica.kv_blocks = 4000;
-    config.replica.limits.max_num_batched_tokens = 2048;
-    config.replica.limits.max_num_seqs = 64;
-    config.replica.limits.block_size = 16;
-    config.replica.limits.max_model_len = 8192;
+    config.replica.engine.scheduler.max_num_batched_tokens = 2048;
+    config.replica.engine.scheduler.max_num_seqs = 64;
+    config.replica.engine.memory.block_size = 16;
+    config.replica.kv.max_model_len = 8192;
     std::vector<std::string> notes;
     const RequestLoad load = load_of(service, 4, notes);
     const MakeClocks clocks = [&](StepScale scale) {

@@ -77,26 +77,28 @@ Service service(std::uint64_t seed) {
   SimulationConfig& c = s.config;
   // Most cases can have spans: the scheduler has decode groups, and an engine one rank and stage.
   if (draw(random, 0, 3) > 0) {
-    c.scheduler = "vllm";
-    c.replica.stages = c.replica.ranks = 1;
+    c.replica.engine.scheduler.policy = "vllm";
+    c.replica.plan.pp = c.replica.plan.dp = 1;
     c.replica.speculation = {};
-    if (draw(random, 0, 1) == 0) c.replica.limits.block_size = 16;
+    if (draw(random, 0, 1) == 0) c.replica.engine.memory.block_size = 16;
     c.others.clear();
   }
   if (draw(random, 0, 1) == 0) c.replicas = 1;
   if (draw(random, 0, 2) == 0) c.router = "least-outstanding";
   if (draw(random, 0, 3) == 0) c.max_concurrency = draw(random, 1, 12);
-  if (draw(random, 0, 3) == 0) c.replica.frontend_per_token = {draw(random, 1, 60'000)};
+  if (draw(random, 0, 3) == 0)
+    c.replica.engine.execution.frontend_per_token = picoseconds(draw(random, 1, 60'000));
   if (draw(random, 0, 4) == 0) {
-    c.failures.at = {{draw(random, 0, 3'000'000)}, {draw(random, 0, 9'000'000)}};
-    c.failures.restart = {draw(random, 1, 1'000'000)};
+    c.failures.at = {picoseconds(draw(random, 0, 3'000'000)).value(),
+                     picoseconds(draw(random, 0, 9'000'000)).value()};
+    c.failures.restart = picoseconds(draw(random, 1, 1'000'000));
   }
   switch (draw(random, 0, 6)) {
     case 0:
       take_apart(c, random);
       break;
     case 1:
-      c.replica.limits.max_loras = draw(random, 1, 2);
+      c.replica.kv.adapter_slots = draw(random, 1, 2);
       c.replica.adapter_load = {50'000};
       for (Request& r : s.load.requests) r.adapter = draw(random, -1, 2);
       break;
@@ -105,9 +107,9 @@ Service service(std::uint64_t seed) {
       c.autoscale.policy = "outstanding";
       c.autoscale.target = 4;
       c.autoscale.most = 3;
-      c.autoscale.interval = {500'000};
-      c.autoscale.start_up = {300'000};
-      c.autoscale.cool_down = {1'000'000};
+      c.autoscale.interval = picoseconds(500'000);
+      c.autoscale.start_up = picoseconds(300'000);
+      c.autoscale.cool_down = picoseconds(1'000'000);
       c.replicas = 1;
       break;
     case 3:

@@ -37,7 +37,10 @@ struct Step {
 class Reference {
  public:
   explicit Reference(const Case& c)
-      : case_(c), limits_(c.config.limits), memory_(c.config.kv_blocks) {
+      : case_(c),
+        limits_(c.config.engine.scheduler),
+        block_(static_cast<int>(c.config.engine.memory.block_size)),
+        memory_(c.config.kv_blocks) {
     result_.requests.resize(c.load.requests.size());
     for (std::uint32_t i = 0; i < c.load.requests.size(); ++i) {
       const Request& r = c.load.requests[i];
@@ -73,7 +76,7 @@ class Reference {
   // ---- time ----
 
   void look_for_work() {
-    const std::size_t most = case_.config.async ? 2 : 1;
+    const std::size_t most = case_.config.async() ? 2 : 1;
     while (under_way_.size() < most && !nothing_to_do_) {
       const std::size_t evictions = result_.evicted.size();
       parts_.clear();
@@ -174,9 +177,7 @@ class Reference {
 
   // ---- memory ----
 
-  int blocks_for(int tokens) const {
-    return (tokens + limits_.block_size - 1) / limits_.block_size;
-  }
+  int blocks_for(int tokens) const { return (tokens + block_ - 1) / block_; }
 
   // Names of the first `tokens` tokens: those of the tree of prompts, or nobody else's.
   Names names(const Job& j, int tokens) const {
@@ -193,8 +194,8 @@ class Reference {
   // Cached blocks that a waiting job can start from.
   std::vector<std::size_t> hits(const Job& j) const {
     std::vector<std::size_t> out;
-    if (!case_.config.prefix_caching) return out;
-    const int size = limits_.block_size;
+    if (!limits_.prefix_caching) return out;
+    const int size = block_;
     for (int end = size; end <= j.length() - 1; end += size) {
       const auto b = memory_.find(names(j, end));
       if (!b) break;
@@ -216,7 +217,7 @@ class Reference {
       memory_.use(b);
       j.blocks.push_back(b);
     }
-    j.computed = j.hits = static_cast<int>(j.blocks.size()) * limits_.block_size;
+    j.computed = j.hits = static_cast<int>(j.blocks.size()) * block_;
   }
 
   bool hold(Job& j, int tokens) {
@@ -230,10 +231,10 @@ class Reference {
   // Memory for the next `n` tokens; blocks that they fill with known tokens can be found.
   bool extend(Job& j, int n) {
     if (!hold(j, j.computed + n)) return false;
-    if (!case_.config.prefix_caching) return true;
+    if (!limits_.prefix_caching) return true;
     const int known = std::min(j.computed + n, j.prompt + j.out);
-    for (int b = 0; (b + 1) * limits_.block_size <= known; ++b) {
-      memory_.name(j.blocks[static_cast<std::size_t>(b)], names(j, (b + 1) * limits_.block_size));
+    for (int b = 0; (b + 1) * block_ <= known; ++b) {
+      memory_.name(j.blocks[static_cast<std::size_t>(b)], names(j, (b + 1) * block_));
     }
     return true;
   }
@@ -247,16 +248,16 @@ class Reference {
   // ---- schedulers ----
 
   void plan() {
-    if (case_.scheduler == "vllm") {
+    if (limits_.policy == "vllm") {
       plan_v1();
-    } else if (case_.scheduler == "vllm-v0") {
+    } else if (limits_.policy == "vllm-v0") {
       plan_v0();
-    } else if (case_.scheduler == "sarathi") {
+    } else if (limits_.policy == "sarathi") {
       plan_sarathi();
-    } else if (case_.scheduler == "static") {
+    } else if (limits_.policy == "static") {
       plan_static();
     } else {
-      throw std::logic_error("no reference of " + case_.scheduler);
+      throw std::logic_error("no reference of " + limits_.policy);
     }
   }
 
@@ -272,9 +273,7 @@ class Reference {
     return *j;
   }
 
-  int hit_tokens(const Job& j) const {
-    return static_cast<int>(hits(j).size()) * limits_.block_size;
-  }
+  int hit_tokens(const Job& j) const { return static_cast<int>(hits(j).size()) * block_; }
 
   int used_budget() const {
     int n = 0;
@@ -284,7 +283,7 @@ class Reference {
   int budget() const { return static_cast<int>(limits_.max_num_batched_tokens) - used_budget(); }
 
   void plan_v1() {
-    const int threshold = static_cast<int>(limits_.long_prefill_token_threshold);
+    const int threshold = static_cast<int>(case_.threshold);
     const auto cap = [&](int n) { return threshold > 0 ? std::min(n, threshold) : n; };
     // Everyone who runs now, in order, unless evicted meanwhile.
     const std::vector<Job*> order = running_;
@@ -319,8 +318,7 @@ class Reference {
       const bool over = n > limits_.max_num_batched_tokens;
       if (!limits_.chunked_prefill && n > budget() && !(over && newcomers == 0)) break;
       if (limits_.chunked_prefill) n = std::min(n, budget());
-      const int held = limits_.reserve_full ? j.length() : hit_tokens(j) + n;
-      if (free_needed(j, held) > memory_.free()) break;
+      if (free_needed(j, j.length()) > memory_.free()) break;
       Job& started = start_head();
       extend(started, n);
       parts_.push_back({&started, n});
@@ -427,7 +425,8 @@ class Reference {
   }
 
   const Case& case_;
-  const SchedulerLimits& limits_;
+  const EngineProfile::Scheduler& limits_;
+  const int block_;  // tokens
   ReferenceMemory memory_;
   std::vector<Job> jobs_;
   std::vector<Job*> waiting_, running_;

@@ -11,18 +11,19 @@
 #include "orrery/serving/schedulers/scheduler.h"
 #include "tests/law/reference_simulator.h"
 #include "tests/law/serving_run.h"
+#include "tests/scheduler_keys.h"
 
 namespace orrery::serving_run {
 namespace serving_law_test {
 
 std::string describe(const Case& c) {
-  const SchedulerLimits& l = c.config.limits;
+  const EngineProfile::Scheduler& l = c.config.engine.scheduler;
   std::string text = fmt::format(
-      "{}: budget {}, seqs {}, threshold {}, chunked {}, reserve {}, order {}, async {}, caching "
-      "{}, {} blocks of {}\n",
-      c.scheduler, l.max_num_batched_tokens, l.max_num_seqs, l.long_prefill_token_threshold,
-      l.chunked_prefill, l.reserve_full, static_cast<int>(l.order), c.config.async,
-      c.config.prefix_caching, c.config.kv_blocks, l.block_size);
+      "{}: budget {}, seqs {}, threshold {}, chunked {}, order {}, async {}, caching {}, {} blocks "
+      "of {}\n",
+      l.policy, l.max_num_batched_tokens, l.max_num_seqs, c.threshold, l.chunked_prefill,
+      to_text(l.order), l.async_scheduling, l.prefix_caching, c.config.kv_blocks,
+      c.config.engine.memory.block_size);
   for (const Request& r : c.load.requests)
     text += fmt::format("  at {}: {} -> {}, priority {}, {} ids\n", r.arrival.ps, r.input, r.output,
                         r.priority, r.ids);
@@ -84,7 +85,7 @@ Case any_case() {
   const std::string name = *rc::gen::elementOf(names);
   std::mt19937_64 random(*rc::gen::arbitrary<std::uint64_t>());
   Case c = random_case(random, name);
-  c.config.limits.mixed_chunk = *rc::gen::arbitrary<bool>();
+  set_keys(c.config.engine.scheduler, fmt::format("mixed_chunk: {}", *rc::gen::arbitrary<bool>()));
   return c;
 }
 
@@ -130,7 +131,7 @@ RC_GTEST_PROP(Serving, PromptTokensAreConserved, ()) {
   } else {
     RC_ASSERT(r.prompt_tokens >= prompts - cached);
   }
-  if (!c.config.prefix_caching) RC_ASSERT(cached == 0);
+  if (!c.config.engine.scheduler.prefix_caching) RC_ASSERT(cached == 0);
 }
 
 // Steps follow each other without a gap while there is work: an engine that all requests reach at
@@ -154,15 +155,15 @@ void add_windows(Case& c, std::mt19937_64& random) {
   const auto draw = [&](int least, int most) {
     return least + static_cast<std::int32_t>(random() % static_cast<unsigned>(most - least + 1));
   };
-  const SchedulerLimits& l = c.config.limits;
+  const EngineProfile::Scheduler& l = c.config.engine.scheduler;
+  const std::int64_t block = c.config.engine.memory.block_size;
   KvGroups& g = c.config.kv.groups;
   g = {draw(0, 2), draw(1, 3), draw(4, 30)};
   std::int64_t needed = 0;
   for (const Request& r : c.load.requests) {
     const std::int64_t tokens = r.input + r.output - 1;
-    const bool chunks = l.chunked_prefill && c.scheduler == "vllm";
-    needed = std::max(needed,
-                      g.enough(tokens, chunks ? l.max_num_batched_tokens : tokens, l.block_size));
+    const bool chunks = l.chunked_prefill && l.policy == "vllm";
+    needed = std::max(needed, g.enough(tokens, chunks ? l.max_num_batched_tokens : tokens, block));
   }
   c.config.kv_blocks = needed + draw(0, draw(0, 60) * g.count());
 }
@@ -187,14 +188,14 @@ RC_GTEST_PROP(Serving, DecodingTogetherChangesNothing, ()) {
   }
   std::sort(c.load.requests.begin(), c.load.requests.end(),
             [](const Request& a, const Request& b) { return a.arrival < b.arrival; });
-  SchedulerLimits& l = c.config.limits;
+  EngineProfile::Scheduler& l = c.config.engine.scheduler;
   l.max_num_seqs = draw(1, 60);
   l.max_num_batched_tokens = draw(8, 200);
-  c.config.kv_blocks += (90 + longest) / l.block_size + draw(0, draw(0, 1000));
+  c.config.kv_blocks += (90 + longest) / c.config.engine.memory.block_size + draw(0, draw(0, 1000));
   RC_LOG() << describe(c);
   if (*rc::gen::arbitrary<bool>()) add_windows(c, random);
   Case alone = c;
-  alone.config.limits.max_loras = 1;
+  alone.config.kv.adapter_slots = 1;
   RC_ASSERT(difference(run(c), run(alone)) == "");
 }
 
@@ -228,7 +229,7 @@ RC_GTEST_PROP(Serving, AWindowBeyondAllContextsIsNone, ()) {
   std::mt19937_64 random(*rc::gen::arbitrary<std::uint64_t>());
   Case c = random_case(random,
                        *rc::gen::element<std::string>("vllm", "trtllm", "trtllm-max-utilization"));
-  c.config.prefix_caching = false;
+  c.config.engine.scheduler.prefix_caching = false;
   RC_LOG() << describe(c);
   Case windows = c;
   windows.config.kv.groups = {1, 2, 1000};
@@ -251,8 +252,7 @@ RC_GTEST_PROP(Serving, OneRequestAloneIsNeverEvicted, ()) {
   RC_ASSERT(r.requests[0].scheduled == q.arrival);
   const auto steps = static_cast<std::int64_t>(r.steps.size());
   RC_ASSERT(steps >= q.output);
-  if (q.input <= c.config.limits.max_num_batched_tokens &&
-      c.config.limits.long_prefill_token_threshold == 0)
+  if (q.input <= c.config.engine.scheduler.max_num_batched_tokens && c.threshold == 0)
     RC_ASSERT(steps == q.output);
 }
 
@@ -260,7 +260,7 @@ RC_GTEST_PROP(Serving, OneRequestAloneIsNeverEvicted, ()) {
 RC_GTEST_PROP(Serving, EnoughMemoryMeansNoEvictions, ()) {
   Case c = any_case();
   c.config.kv_blocks = 10'000;
-  c.config.prefix_caching = false;
+  c.config.engine.scheduler.prefix_caching = false;
   RC_LOG() << describe(c);
   RC_ASSERT(run(c).evicted.empty());
 }
@@ -275,15 +275,15 @@ Case technique_case(std::uint64_t seed) {
   const auto scheduler = static_cast<std::size_t>(draw(static_cast<int>(kinds.size()) - 1));
   Case c = random_case(random, std::string(kinds[scheduler].name));
   c.config.speculation.drafts = draw(1) * draw(4);
-  if (c.config.prefix_caching) {
+  if (c.config.engine.scheduler.prefix_caching) {
     c.config.kv.host_blocks = draw(1) * draw(40);
     c.config.kv.disk_blocks = draw(1) * draw(40);
     c.config.disk_block_read = {3000}, c.config.disk_block_write = {2000};
     c.config.host_block_copy = {1000};
-  } else if (draw(1) == 0 && c.scheduler == "vllm") {
+  } else if (draw(1) == 0 && c.config.engine.scheduler.policy == "vllm") {
     c.config.kv.reserve = KvOptions::Reserve::kRequest;
   }
-  if (c.scheduler == "lightllm") {
+  if (c.config.engine.scheduler.policy == "lightllm") {
     c.config.kv.adapter_blocks = draw(5);
     c.config.kv_blocks += c.config.kv.adapter_blocks;
     c.config.adapter_load = {5000};
@@ -299,8 +299,9 @@ TEST(Techniques, EveryRequestEndsAndBlocksAllComeBack) {
     const auto ended = std::count_if(r.requests.begin(), r.requests.end(),
                                      [](const History& h) { return h.finished; });
     ASSERT_EQ(ended, static_cast<std::int64_t>(r.requests.size()))
-        << "seed " << seed << ", " << c.scheduler;
-    ASSERT_EQ(r.free_blocks, c.config.kv_blocks) << "seed " << seed << ", " << c.scheduler;
+        << "seed " << seed << ", " << c.config.engine.scheduler.policy;
+    ASSERT_EQ(r.free_blocks, c.config.kv_blocks)
+        << "seed " << seed << ", " << c.config.engine.scheduler.policy;
   }
 }
 

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "orrery/serving/schedulers/scheduler.h"
+#include "tests/scheduler_keys.h"
 
 namespace orrery::serving_run {
 namespace {
@@ -74,18 +75,19 @@ Case random_case(std::mt19937_64& random, const std::string& scheduler) {
     return least + static_cast<std::int32_t>(random() % static_cast<unsigned>(most - least + 1));
   };
   Case c;
-  c.scheduler = scheduler;
-  SchedulerLimits& l = c.config.limits;
-  l.block_size = draw(1, 6);
+  c.config.engine.scheduler.policy = scheduler;
+  EngineProfile::Scheduler& l = c.config.engine.scheduler;
+  const int block = draw(1, 6);
+  c.config.engine.memory.block_size = block;
   l.max_num_batched_tokens = draw(4, 50);
   l.max_num_seqs = draw(1, 8);
-  l.long_prefill_token_threshold = draw(0, 3) == 0 ? draw(1, 20) : 0;
+  c.threshold = draw(0, 3) == 0 ? draw(1, 20) : 0;
+  set_keys(l, fmt::format("long_prefill_token_threshold: {}", c.threshold));
   l.chunked_prefill = draw(0, 3) > 0;
-  l.reserve_full = draw(0, 3) > 0;
   const int order = draw(0, 3);
   l.order = order == 0 ? QueueOrder::kPriority : order == 1 ? QueueOrder::kSjf : QueueOrder::kFcfs;
-  c.config.async = draw(0, 1) == 1;
-  c.config.prefix_caching = draw(0, 1) == 1;
+  c.config.engine.scheduler.async_scheduling = draw(0, 1) == 1;
+  c.config.engine.scheduler.prefix_caching = draw(0, 1) == 1;
 
   // Prompts are paths in a small tree, so that they share beginnings.
   const int requests = draw(1, 14), spread = draw(1, 400'000);
@@ -109,7 +111,7 @@ Case random_case(std::mt19937_64& random, const std::string& scheduler) {
     c.load.requests.push_back(r);
   }
   // Just enough for the longest, up to several times as much.
-  c.config.kv_blocks = (most + l.block_size - 1) / l.block_size + draw(0, draw(0, 60));
+  c.config.kv_blocks = (most + block - 1) / block + draw(0, draw(0, 60));
   return c;
 }
 
@@ -118,7 +120,7 @@ EngineRun run(const Case& c) {
   out.requests.resize(c.load.requests.size());
   Timer timer(out);
   Observer observer(out);
-  Engine engine(c.config, c.scheduler, c.load, timer, observer);
+  Engine engine(c.config, c.load, timer, observer);
   std::uint32_t next = 0;
   while (next < c.load.requests.size() || engine.next() != kNever) {
     const SimTime arrival = next < c.load.requests.size() ? c.load.requests[next].arrival : kNever;
@@ -160,30 +162,31 @@ Service random_service(std::uint64_t seed) {
   }
   s.load = c.load;
   s.config.replica = c.config;
-  s.config.scheduler = c.scheduler;
   s.config.replicas = draw(1, 5);
-  s.config.gpus = draw(1, 4);
+  s.config.replica.plan.tp = draw(1, 4);
   s.config.seed = seed;
   constexpr const char* kBlind[] = {"round-robin", "random", "session"};
   s.config.router = kBlind[draw(0, 2)];
-  s.config.router_refresh = {draw(0, 1) * 1'000'000};
+  s.config.router_refresh = picoseconds(draw(0, 1) * 1'000'000);
   s.config.window = {1 + 10 * static_cast<std::int64_t>(seed)};
-  s.config.frontend_per_request = {draw(0, 1) * draw(0, 100'000)};
-  s.config.request_overhead = {draw(0, 1) * draw(0, 1'000'000)};
-  s.config.overhead_per_prompt_token = {draw(0, 1) * draw(0, 10'000)};
-  if (draw(0, 3) == 0) s.config.replica.limits.max_model_len = 100;
+  s.config.replica.engine.execution.frontend_per_request =
+      picoseconds(draw(0, 1) * draw(0, 100'000));
+  s.config.replica.engine.execution.request_overhead = picoseconds(draw(0, 1) * draw(0, 1'000'000));
+  s.config.replica.engine.execution.overhead_per_prompt_token =
+      picoseconds(draw(0, 1) * draw(0, 10'000));
+  if (draw(0, 3) == 0) s.config.replica.kv.max_model_len = 100;
   if (draw(0, 2) == 0) {
-    s.config.replica.async = false;
-    s.config.replica.stages = 2;
+    s.config.replica.engine.scheduler.async_scheduling = false;
+    s.config.replica.plan.pp = 2;
   } else if (draw(0, 2) == 0) {
-    s.config.replica.ranks = draw(2, 3);
+    s.config.replica.plan.dp = draw(2, 3);
   } else if (draw(0, 2) == 0) {
     s.config.replica.speculation.drafts = draw(1, 4);
   }
   const int pools = draw(0, 3) == 0 ? draw(1, 2) : 0;
   for (int i = 0; i < pools; ++i) {
     PoolConfig other = s.config;
-    other.scheduler = scheduler();
+    other.replica.engine.scheduler.policy = scheduler();
     other.replicas = draw(1, 3);
     other.replica.kv_blocks += draw(-20, 20);
     other.replica.kv_blocks = std::max<std::int64_t>(other.replica.kv_blocks, 1);

@@ -12,9 +12,9 @@
 namespace orrery::serving_run {
 
 struct Case {
-  std::string scheduler = "vllm";
   ReplicaConfig config;
   RequestLoad load;
+  std::int64_t threshold = 0;  // long_prefill_token_threshold of the config
 };
 
 // The history of one request.
@@ -37,6 +37,8 @@ struct EngineRun {
   std::int64_t free_blocks = 0;    // at the end
   bool operator==(const EngineRun&) const = default;
 };
+
+inline Seconds picoseconds(std::int64_t n) { return SimTime{n}.time(); }
 
 // Duration of a step in these tests: an arbitrary sum that differs between shapes of steps.
 inline std::int64_t step_ps(const StepShape& s) {

@@ -9,6 +9,7 @@
 #include "orrery/hardware/cluster.h"
 #include "orrery/model/catalog/catalog.h"
 #include "orrery/network/collectives/make_network.h"
+#include "orrery/serving/profile/engine_profile.h"
 #include "orrery/serving/steps/step_clock.h"
 
 namespace orrery {

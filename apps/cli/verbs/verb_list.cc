@@ -18,8 +18,8 @@
 #include "orrery/model/catalog/catalog.h"
 #include "orrery/scenario/answer/metric_meanings.h"
 #include "orrery/scenario/document/training_recipe.h"
+#include "orrery/serving/profile/engine_profile.h"
 #include "orrery/training/schedules/schedule.h"
-#include "orrery/workload/plan/engine.h"
 #include "orrery/workload/plan/training_stack.h"
 
 namespace orrery::cli {
@@ -37,7 +37,7 @@ Json gpu_facts(const Gpu& g) {
   }
   return {{"id", g.id},
           {"name", g.name},
-          {"architecture", g.architecture},
+          {"architecture", g.architecture.id},
           {"memory_gb", g.memory.capacity.value() / 1e9},
           {"bandwidth_gb_s", g.memory.bandwidth.value() / 1e9},
           {"peaks_tflop_s", peaks},

@@ -185,7 +185,7 @@ Gpu data_sheet(const CoreChip& c) {
   g.id = c.id;
   g.name = c.name;
   g.vendor = c.vendor;
-  g.architecture = "chip:" + c.id;
+  g.architecture.id = g.architecture.kernels = "chip:" + c.id;
   g.node = c.node;
   g.memory.kind = c.memory.kind;
   g.memory.capacity = c.memory.capacity;

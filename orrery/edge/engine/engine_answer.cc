@@ -94,19 +94,20 @@ EdgeAnswer EnginePredictor::answer(const EdgeGraph& graph, EnginePrecision preci
   EngineTimes t = times(graph, precision, batch);
   EdgeAnswer a;
   a.macs = graph.macs(), a.weights = graph.weights();
-  const Seconds latency = t.with(law_.factor(engine_->name, gpu_.architecture));
+  const Seconds latency = t.with(law_.factor(engine_->name, gpu_.architecture.id));
   if (t.sum > Seconds(0)) {
     for (EdgeAnswer::Kernel& k : t.kernels) k.time = k.time * (latency / t.sum);
   }
   a.kernels = std::move(t.kernels);
-  a.latency = {latency, law_.deviation(engine_->name, gpu_.architecture), 0, Origin::kTransferred};
+  a.latency = {latency, law_.deviation(engine_->name, gpu_.architecture.id), 0,
+               Origin::kTransferred};
   a.notes.push_back(
       fmt::format("{} with {}: kernels by the GPU's data sheet and its kernels of other models",
                   gpu_.name, engine_->name));
-  if (!law_.engines.contains(engine_->name) || !law_.architectures.contains(gpu_.architecture))
+  if (!law_.engines.contains(engine_->name) || !law_.architectures.contains(gpu_.architecture.id))
     a.notes.push_back(fmt::format(
         "no published run of {} on {} was fitted; what they differ by from others is only bounded",
-        engine_->name, gpu_.architecture));
+        engine_->name, gpu_.architecture.id));
   const bool attends = std::any_of(a.kernels.begin(), a.kernels.end(), [](const auto& k) {
     return k.kernel.family == EdgeFamily::kAttention;
   });

@@ -51,9 +51,8 @@ struct KernelGpu : Gpu {
   // Clocks per second, summed over the compute units, at the clock that the peak rates imply; 0:
   // not known.
   double clocks_per_second() const { return clocks_per_second_; }
-  // Exponentials per second: 16 per clock and unit since Volta, 32 on Blackwell Ultra (NVIDIA,
-  // "Inside NVIDIA Blackwell Ultra"). Softmax takes one for each pair of query and key, and tensor
-  // cores have outgrown that rate. 0: not known (other vendors).
+  // Exponentials per second. Softmax takes one for each pair of query and key, and tensor cores
+  // have outgrown that rate. 0: not known.
   double exponentials_per_second() const { return exponentials_per_second_; }
 
   // Number of compute units, at least one, and its inverse.

@@ -70,12 +70,10 @@ inline constexpr double kWaveLoss = 0.3;
   return std::min(costs[0], costs[1]);
 }
 
-// Block-scaled products on consumer Blackwell (compute capability 12) are CUTLASS kernels of one
-// tile shape, 128 x 128, without clusters and without a split of k (CUTLASS,
-// include/cutlass/gemm/collective/builders/sm120_*). RTX PRO 6000 shows it: products of few rows
-// take the time of one tile at the peak rate, whatever n is, in every framework.
+// Whether block-scaled products have kernels of one tile shape and take its time at least
+// (GpuArchitecture::whole_block_scaled_tiles).
 inline bool has_whole_tiles(const KernelGpu& gpu) {
-  return gpu.vendor == "nvidia" && gpu.sm_version / 10 == 12;
+  return gpu.architecture.whole_block_scaled_tiles;
 }
 inline bool is_block_scaled(Format format) {
   return format == Format::kNvfp4 || format == Format::kMxfp4Fp8;

@@ -54,7 +54,7 @@ void read_calls(const std::filesystem::path& file, const KernelTables& tables,
     if (a.new_tokens < kShortest || a.window > 0 || !a.causal) continue;
     const std::string gpu(csv.text(system));
     SweptCall& call = calls[{gpu, sample.shape}];
-    call.architecture = kernel_architecture(catalog.gpu(gpu));
+    call.architecture = catalog.gpu(gpu).architecture.kernels;
     call.head_dim = a.head_dim;
     call.logs[known->name] = std::log(csv.number(time));
   }

@@ -7,14 +7,16 @@
 #include <variant>
 
 #include "orrery/kernel/families/families.h"
+#include "orrery/kernel/tiers/transfer.h"
 
 namespace orrery {
 namespace {
 
 using How = EngineKernel::How;
 
-constexpr int kConsumerBlackwell = 12;  // RTX 50, RTX PRO Blackwell, GB10
-constexpr int kAda = 89;
+// The set of rules of GPUs for which the engines have no data-centre kernels: RTX 50, RTX PRO
+// Blackwell, GB10 (GpuArchitecture::fallback_kernels).
+constexpr std::string_view kConsumerBlackwell = "consumer-blackwell";
 
 // Each query head has a KV head of its own: TensorRT-LLM then runs its masked multi-head attention
 // kernel and not XQA, which packs the query heads of a KV head.
@@ -46,40 +48,40 @@ constexpr std::array kRules = {
     EngineKernel{.family = "gemm",
                  .framework = "vllm",
                  .format = "fp8",
-                 .generation = kConsumerBlackwell,
+                 .set = kConsumerBlackwell,
                  .how = How::kFaster,
                  .served_by = "trtllm",
                  .what = "CUTLASS 3 kernels"},
     EngineKernel{.family = "gemm",
                  .framework = "sglang",
                  .format = "fp8",
-                 .generation = kConsumerBlackwell,
+                 .set = kConsumerBlackwell,
                  .how = How::kPhysics,
                  .physics = whole_tile_gemm_family,
                  .what = "CUTLASS kernels of whole tiles"},
     EngineKernel{.family = "moe",
                  .framework = "vllm",
                  .format = "bf16",
-                 .generation = kConsumerBlackwell,
+                 .set = kConsumerBlackwell,
                  .served_by = "trtllm",
                  .what = "CUTLASS kernels"},
     EngineKernel{.family = "moe",
                  .framework = "vllm",
                  .format = "fp8",
-                 .generation = kConsumerBlackwell,
+                 .set = kConsumerBlackwell,
                  .served_by = "trtllm",
                  .what = "CUTLASS kernels"},
     EngineKernel{.family = "moe",
                  .framework = "vllm",
                  .format = "nvfp4",
-                 .generation = kConsumerBlackwell,
+                 .set = kConsumerBlackwell,
                  .served_by = "trtllm",
                  .what = "CUTLASS kernels"},
     EngineKernel{.family = "moe",
                  .framework = "sglang",
                  .format = "fp8_block",
                  .ending = "_ep",
-                 .generation = kConsumerBlackwell,
+                 .set = kConsumerBlackwell,
                  .served_by = "sglang",
                  .served_format = "bf16",
                  .error = 0.2,
@@ -88,7 +90,7 @@ constexpr std::array kRules = {
                  .framework = "trtllm",
                  .format = "fp8_block",
                  .ending = "_ep",
-                 .generation = kConsumerBlackwell,
+                 .set = kConsumerBlackwell,
                  .served_by = "sglang",
                  .served_format = "bf16",
                  .error = 0.3,
@@ -96,21 +98,21 @@ constexpr std::array kRules = {
     EngineKernel{.family = "moe",
                  .framework = "sglang",
                  .format = "fp8_block",
-                 .generation = kConsumerBlackwell,
+                 .set = kConsumerBlackwell,
                  .served_by = "vllm",
                  .error = 0.1,
                  .what = "Triton kernels"},
     EngineKernel{.family = "moe",
                  .framework = "trtllm",
                  .format = "fp8_block",
-                 .generation = kConsumerBlackwell,
+                 .set = kConsumerBlackwell,
                  .served_by = "vllm",
                  .error = 0.3,
                  .what = "Triton kernels"},
     EngineKernel{.family = "moe",
                  .framework = "sglang",
                  .format = "mxfp4",
-                 .generation = kConsumerBlackwell,
+                 .set = kConsumerBlackwell,
                  .served_by = "vllm",
                  .error = 0.2,
                  .what = "Marlin kernels"},
@@ -135,7 +137,7 @@ constexpr std::array kRules = {
                  .framework = "trtllm",
                  .format = "fp8kv",
                  .ending = "_many_heads",
-                 .relative = kAda,
+                 .from_slow_fp8_cache = true,
                  .served_by = "trtllm",
                  .served_format = "bf16",
                  .factor = 2,
@@ -144,7 +146,7 @@ constexpr std::array kRules = {
     EngineKernel{.family = "attention_decode",
                  .framework = "trtllm",
                  .format = "fp8kv",
-                 .relative = kAda,
+                 .from_slow_fp8_cache = true,
                  .how = How::kSome,
                  .served_by = "trtllm",
                  .served_format = "bf16",
@@ -175,11 +177,9 @@ const EngineKernel* engine_kernel(std::string_view family, std::string_view fram
       if (here.vendor == "nvidia" && !here.supports(*rule.missing)) return &rule;
       continue;
     }
-    if (rule.generation != 0 && here.sm_version / 10 != rule.generation) continue;
-    if (relative && relative->sm_version / 10 == here.sm_version / 10 &&
-        relative->architecture == here.architecture)
-      continue;
-    if (rule.relative != 0 && (!relative || relative->sm_version != rule.relative)) continue;
+    if (!rule.set.empty() && here.architecture.fallback_kernels != rule.set) continue;
+    if (relative && same_generation(*relative, here)) continue;
+    if (rule.from_slow_fp8_cache && (!relative || !relative->architecture.slow_fp8_cache)) continue;
     return &rule;
   }
   return nullptr;

@@ -27,12 +27,15 @@ struct EngineKernel {
   // Number format with which the names of the classes begin, and what may follow it: "" for the
   // families whose classes are a format with an ending for the loads and the split.
   std::string_view format{}, ending{};
-  // The compute capability of the GPU asked about, without its last digit; 0: any.
-  int generation = 0;
+  // The set that the rule belongs to. It holds on GPUs whose architecture names the set
+  // (GpuArchitecture::fallback_kernels); empty: on any.
+  std::string_view set{};
   // Number format that the GPU asked about lacks. The rule then also comes before other classes of
   // its own sweep.
   std::optional<Dtype> missing{};
-  int relative = 0;  // compute capability of the relative that would serve otherwise; 0: any
+  // The rule holds only if the relative that would serve otherwise has slow kernels with an fp8
+  // cache (GpuArchitecture::slow_fp8_cache).
+  bool from_slow_fp8_cache = false;
   How how = How::kInstead;
   std::string_view served_by{}, served_format{};
   double factor = 1;  // on the time above the floor

@@ -41,34 +41,11 @@ const TransferError& error_of(std::string_view family) {
   return kUnknown;
 }
 
-bool same_generation(const Gpu& a, const Gpu& b) {
-  return a.vendor == b.vendor && a.architecture == b.architecture &&
-         a.sm_version / 10 == b.sm_version / 10;
-}
-
 // Floor and set-up of 16-bit products, over those of the generation before. H100 from A100 asks for
 // 0.6, from L40S for 0.75 (all rows; mean error 28 to 20 and 31 to 29.5 %); B200 from Hopper, which
 // was looked at afterwards, for 0.8. Of fp8 products, which begin with kernels that quantise, and
 // of attention there is no such trend.
 constexpr double kLaterLatency = 0.75;
-
-// Kernels that a generation of GPUs replaced (docs/reference/kernels.md, section What carries over
-// to a GPU without measurements): a transferred surface is then that of another kernel.
-struct Replacement {
-  std::string_view family, classes;  // those whose name begins so
-  std::string_view architecture;
-  int sm_version;
-  const char* what;
-};
-constexpr std::array<Replacement, 7> kReplacements = {{
-    {"attention_prefill", "", "hopper", 90, "FlashAttention 2 by 3"},
-    {"attention_decode", "", "hopper", 90, "FlashAttention 2 by 3"},
-    {"attention_prefill", "", "blackwell", 100, "FlashAttention 3 by TensorRT-LLM's kernels"},
-    {"attention_decode", "", "blackwell", 100, "FlashAttention 3 by TensorRT-LLM's kernels"},
-    {"mla", "", "blackwell", 100, "FlashMLA and FlashAttention 3 by TensorRT-LLM's kernels"},
-    {"moe", "", "blackwell", 100, "Triton and CUTLASS kernels by TensorRT-LLM's"},
-    {"gemm", "fp8", "blackwell", 100, "Hopper's fp8 kernels"},
-}};
 
 // Within a generation: what kernels reach of their limits at best, as time over base. Time beyond
 // that is latency (few blocks, dependent steps), which has no reason to follow bandwidth or peak.
@@ -176,6 +153,10 @@ constexpr double kUnknownRatio = 0.5;
 
 }  // namespace
 
+bool same_generation(const Gpu& a, const Gpu& b) {
+  return a.vendor == b.vendor && a.architecture.kernels == b.architecture.kernels;
+}
+
 double distance(const KernelGpu& a, const KernelGpu& b) {
   auto ratio = [](double x, double y) {
     return x > 0 && y > 0 ? std::abs(std::log(x / y)) : kUnknownRatio;
@@ -205,7 +186,7 @@ double transfer_error(std::string_view family, double distance) {
 double latency_ratio(std::string_view family, std::string_view kernel_class, const KernelGpu& here,
                      const KernelGpu& relative) {
   if (family != "gemm" || kernel_class != "bf16") return 1;
-  const int later = here.sm_version / 10 - relative.sm_version / 10;
+  const int later = here.architecture.generation - relative.architecture.generation;
   return later > 0 ? kLaterLatency : later < 0 ? 1 / kLaterLatency : 1;
 }
 
@@ -266,10 +247,8 @@ double carried_over(double there, const Op& op, const KernelPoint& here_point,
 const char* replacement_of(std::string_view family, std::string_view kernel_class,
                            const KernelGpu& here, const KernelGpu& relative) {
   if (same_generation(here, relative)) return nullptr;
-  for (const Replacement& r : kReplacements) {
-    if (r.family == family && kernel_class.starts_with(r.classes) &&
-        r.architecture == here.architecture && r.sm_version / 10 == here.sm_version / 10)
-      return r.what;
+  for (const ReplacedKernels& r : here.architecture.replaced_kernels) {
+    if (r.family == family && kernel_class.starts_with(r.classes)) return r.what.c_str();
   }
   return nullptr;
 }

@@ -17,11 +17,13 @@
 
 namespace orrery {
 
+// Whether libraries have the same kernels for both (GpuArchitecture::kernels).
+bool same_generation(const Gpu& a, const Gpu& b);
+
 // Distance between two GPUs as kernels see them; 0 for a GPU and itself. Another generation weighs
-// most, at least kOtherGeneration: another vendor, architecture or first digit of the compute
-// capability (a consumer-class Blackwell is no B200). Then follow the kind of memory, shared memory
-// (which decides tiling), the arithmetic of a unit, the balance of arithmetic and bandwidth, and
-// power (throttling).
+// most, at least kOtherGeneration (a consumer-class Blackwell is no B200). Then follow the compute
+// capability, the kind of memory, shared memory (which decides tiling), the arithmetic of a unit,
+// the balance of arithmetic and bandwidth, and power (throttling).
 inline constexpr double kOtherGeneration = 3;
 double distance(const KernelGpu& a, const KernelGpu& b);
 

@@ -12,14 +12,13 @@
 
 #include "orrery/base/bundle.h"
 #include "orrery/base/node.h"
+#include "orrery/hardware/gpu_architecture.h"
 #include "orrery/network/algorithms/library_version.h"
 #include "orrery/workload/ops/collective_algorithm.h"
 
 namespace orrery {
 
-// GPU generations in the order of NCCL's tables. GPUs older than Ampere use Volta's row.
-enum class NcclGeneration { kVolta, kAmpere, kHopper, kBlackwell };
-inline constexpr std::size_t kNcclGenerations = 4;
+inline constexpr std::size_t kNcclGenerations = 4;  // NcclGeneration
 
 struct NcclTables {
   std::string version;  // of NCCL: "2.30"

@@ -5,15 +5,6 @@
 #include "orrery/network/algorithms/cost.h"
 
 namespace orrery {
-
-NcclGeneration nccl_generation(const Gpu& gpu) {
-  const std::string& a = gpu.architecture;
-  if (a == "hopper") return NcclGeneration::kHopper;
-  if (a == "blackwell" || a == "rubin") return NcclGeneration::kBlackwell;
-  if (a == "volta" || a == "pascal" || a == "turing") return NcclGeneration::kVolta;
-  return NcclGeneration::kAmpere;
-}
-
 namespace {
 
 BytesPerSecond scale_up_bandwidth(const Cluster& cluster, int ranks) {
@@ -34,7 +25,7 @@ NcclGraph nccl_graph(const NcclTables& tables, const Cluster& cluster, const Gro
   g.tables = &tables;
   g.version = version;
   const bool nvidia = cluster.gpu().vendor == "nvidia";
-  g.generation = nccl_generation(cluster.gpu());
+  g.generation = cluster.gpu().architecture.nccl;
   g.ranks_per_node = link.ranks_per_node;
   g.nodes = link.nodes;
   g.nvlink = cluster.scale_up() != nullptr && cluster.scale_up()->kind != FabricKind::kBus;

@@ -30,9 +30,6 @@ namespace orrery {
 // 12.3 us for EFA's 15 us.
 Seconds nic_latency(const NcclTables& tables, const Fabric& network);
 
-// The row of NCCL's tables that a GPU has; Ampere's where it is of another maker or architecture.
-NcclGeneration nccl_generation(const Gpu& gpu);
-
 // `link`: of the group on `cluster` (Cluster::link).
 // `version`: of NCCL; none: one that has every algorithm. `forced`: algorithms that the user must
 // have enabled are offered if it asks for them. `tables` must outlive the graph.

@@ -19,7 +19,7 @@ int library_sms(const Gpu& gpu, bool nvls_kernel) {
 
 BytesPerSecond library_rate(const Bundle& bundle, const Gpu& gpu, bool nvls_kernel) {
   const NcclTables& tables = nccl_tables(bundle);
-  const auto generation = static_cast<std::size_t>(nccl_generation(gpu));
+  const auto generation = static_cast<std::size_t>(gpu.architecture.nccl);
   const double channel = nvls_kernel ? tables.nvls_tree[generation][1] : tables.tree[generation][0];
   return BytesPerSecond(channel * 1e9 * library_sms(gpu, nvls_kernel));
 }

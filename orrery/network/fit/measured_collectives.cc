@@ -76,7 +76,8 @@ void read_frameworks(const std::filesystem::path& file, MeasuredFabrics& tables,
     row.time = microseconds(csv.number(latency));
     // vLLM's own all-reduce on B200 and B300 between 512 KiB and 8 MiB is up to four times as slow
     // in this table as whole steps of the engine allow (docs/reference/composition.md).
-    const bool blackwell = node_of(std::string(csv.text(system))).gpu().architecture == "blackwell";
+    const bool blackwell =
+        node_of(std::string(csv.text(system))).gpu().architecture.id == "blackwell";
     if (row.stack == "vllm" && blackwell && row.bytes > kDistrustAbove &&
         row.bytes < kDistrustBelow)
       continue;

@@ -12,7 +12,7 @@
 #include "orrery/planner/space/space.h"
 #include "orrery/planner/store/result_key.h"
 #include "orrery/planner/store/value_bytes.h"
-#include "orrery/workload/plan/engine.h"
+#include "orrery/serving/profile/engine_profile.h"
 
 namespace orrery {
 namespace {

@@ -10,6 +10,7 @@
 #include "orrery/scenario/answer/optimum.h"
 #include "orrery/scenario/document/scenario_form.h"
 #include "orrery/scenario/question/sweep.h"
+#include "orrery/serving/profile/engine_profile.h"
 #include "orrery/workload/ops/format.h"
 #include "orrery/workload/ops/format_field.h"
 

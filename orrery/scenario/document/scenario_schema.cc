@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "orrery/scenario/document/scenario_keys.h"
+#include "orrery/serving/profile/engine_profile.h"
 
 namespace orrery {
 namespace {

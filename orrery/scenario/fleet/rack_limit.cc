@@ -24,7 +24,7 @@ Watts drawn(const std::vector<BoardsOfPool>& pools, Watts board) {
 }
 
 // Engines that the pool can have at once.
-double engines(const ClusterChoice::Autoscaling& a, std::int64_t replicas, std::int64_t most) {
+double engines(const Autoscale& a, std::int64_t replicas, std::int64_t most) {
   return real(a.policy == "none" ? replicas : std::max(replicas, most));
 }
 

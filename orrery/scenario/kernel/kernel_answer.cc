@@ -90,6 +90,7 @@ Point time_of_kernel(Facts& facts, const Op& op, const KernelBoard& board, bool 
     add_call_account(facts, accounts, accounted, p);
   }
   p.at["bound"] = to_text(t.bound);
+  note_unknown(gpu.architecture, p.notes);
   p.notes.insert(p.notes.begin(), model.provenance(op) + substitute(op, gpu) +
                                       (repeated ? "; repeated on the same operands" : ""));
   return p;

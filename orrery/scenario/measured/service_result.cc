@@ -107,7 +107,8 @@ void set_stated_arrivals(const json& j, double count, LoadSpec& spec) {
   if (rate->is_number()) {
     spec.arrivals = "gamma";
     spec.parameters.rate = rate->get<double>();
-    spec.parameters.burstiness = j.value("burstiness", 1.0);
+    set_arrival_parameter(spec.parameters.own, spec.arrivals, "burstiness",
+                          fmt::format("{}", j.value("burstiness", 1.0)));
   } else if (rate->is_string() && rate->get<std::string>() == "trace") {
     spec.arrivals = "poisson";
     spec.parameters.rate = count / j.at("duration").get<double>();

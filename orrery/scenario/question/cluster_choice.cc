@@ -6,7 +6,6 @@
 #include <charconv>
 
 #include "orrery/base/kinds.h"
-#include "orrery/serving/cluster/autoscaler.h"
 #include "orrery/serving/routers/router.h"
 
 namespace orrery {
@@ -142,37 +141,7 @@ void declare(Fields& f, ClusterChoice& c, const CostChoice& cost) {
       "disaggregated prefill and decode");
   f.group(
       "autoscale",
-      [&](Fields& g) {
-        constexpr const char* kPolicy = "autoscale.policy";
-        const auto elastic = [&c] { return c.autoscale.policy != "none"; };
-        g.add("policy", c.autoscale.policy, "measure by which replicas are added and removed")
-            .one_of(names_of(autoscaler_kinds()));
-        g.add("target", c.autoscale.target,
-              "value that the policy aims at: requests per replica, or share of the KV memory in "
-              "use")
-            .range(1e-3, 1e6)
-            .needs(kPolicy, elastic);
-        g.add("least", c.autoscale.least, "fewest replicas").range(1, 1e4).needs(kPolicy, elastic);
-        g.add("most", c.autoscale.most, "most replicas").range(1, 1e4).needs(kPolicy, elastic);
-        const auto both = [&c] { return c.autoscale.policy != "none" && c.disaggregation.on(); };
-        constexpr const char* kBoth = "autoscale.policy and disaggregation.decode";
-        g.add("decode_target", c.autoscale.decode_target,
-              "target of the replicas that decode; absent: the same as target")
-            .range(1e-3, 1e6)
-            .needs(kBoth, both);
-        g.add("decode_least", c.autoscale.decode_least, "fewest replicas that decode")
-            .range(1, 1e4)
-            .needs(kBoth, both);
-        g.add("decode_most", c.autoscale.decode_most, "most replicas that decode")
-            .range(1, 1e4)
-            .needs(kBoth, both);
-        g.add("interval", c.autoscale.interval, "time between two decisions")
-            .needs(kPolicy, elastic);
-        g.add("start_up", c.autoscale.start_up, "time until a new replica takes requests")
-            .needs(kPolicy, elastic);
-        g.add("cool_down", c.autoscale.cool_down, "time after a change before replicas are removed")
-            .needs(kPolicy, elastic);
-      },
+      [&c](Fields& g) { declare(g, c.autoscale, [&c] { return c.disaggregation.on(); }); },
       "autoscaling");
   f.group(
       "failures",

@@ -21,6 +21,8 @@
 #include "orrery/base/fields.h"
 #include "orrery/base/units.h"
 #include "orrery/scenario/question/account_choice.h"
+#include "orrery/serving/cluster/autoscaler.h"
+#include "orrery/serving/cluster/failures.h"
 
 namespace orrery {
 
@@ -48,20 +50,8 @@ struct ClusterChoice {
     bool on() const { return !decode.empty(); }
   } disaggregation;
 
-  struct Autoscaling {
-    std::string policy = "none";
-    double target = 8;
-    std::int64_t least = 1, most = 16;
-    std::optional<double> decode_target;  // absent: as target
-    std::int64_t decode_least = 1, decode_most = 16;
-    Seconds interval = Seconds(10), start_up = Seconds(60), cool_down = Seconds(300);
-  } autoscale;
-
-  struct Failing {
-    Seconds mean_time;  // 0: never
-    Seconds restart = Seconds(120);
-    std::vector<double> at;  // s
-  } failures;
+  Autoscale autoscale;
+  Failures failures;
 };
 
 // The groups `cluster`, `disaggregation`, `autoscale` and `failures`. `cost`: whose spot machines

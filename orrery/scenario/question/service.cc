@@ -137,12 +137,6 @@ void declare(Fields& f, ServiceQuestion& s, const CostChoice& cost) {
   f.group(
       "load",
       [&](Fields& g) {
-        // A parameter that the arrival process does not read is refused.
-        const auto needs_arrivals = [&s](auto& field, bool ArrivalReads::* parameter) {
-          field.needs(
-              fmt::format("load.arrivals {}", fmt::join(arrivals_that_read(parameter), " or ")),
-              [&s, parameter] { return arrival_kind(s.arrivals).reads.*parameter; });
-        };
         const auto traced = [&s] { return !s.trace.empty(); };
         const auto generated = [&s] { return s.trace.empty(); };
         constexpr const char* kGenerated = "a generated load, not load.trace";
@@ -159,21 +153,7 @@ void declare(Fields& f, ServiceQuestion& s, const CostChoice& cost) {
               "search for the highest rate at which the limits of slo are met; rate is ignored; "
               "the load is lengthened until the rate no longer depends on it; the arrivals of a "
               "trace are scaled in time");
-        needs_arrivals(g.add("burstiness", s.arrival.burstiness,
-                             "gamma arrivals: 1 is the same as poisson, less than 1 is burstier")
-                           .range(1e-3, 1e6),
-                       &ArrivalReads::burstiness);
-        needs_arrivals(g.add("end_rate", s.arrival.end_rate,
-                             "ramp: arrivals per second at the end of the ramp")
-                           .range(1e-9, 1e9),
-                       &ArrivalReads::end_rate);
-        needs_arrivals(g.add("period", s.arrival.period,
-                             "ramp: how long the rate rises; diurnal: length of a wave"),
-                       &ArrivalReads::period);
-        needs_arrivals(g.add("amplitude", s.arrival.amplitude,
-                             "diurnal: amplitude of the rate, relative to its mean")
-                           .range(0, 1),
-                       &ArrivalReads::amplitude);
+        declare_arrivals(g, s.arrival.own, s.arrivals);
         g.add("max_concurrency", s.max_concurrency,
               "most requests that are under way at the same time (closed loop); 0: no limit")
             .range(0, 1e8);

@@ -23,6 +23,7 @@
 #include "orrery/scenario/steady/steady_answer.h"
 #include "orrery/scenario/training/training_answer.h"
 #include "orrery/scenario/training/training_chance.h"
+#include "orrery/serving/profile/engine_profile.h"
 #include "orrery/training/iteration/training_kernels.h"
 
 namespace orrery {

@@ -147,7 +147,7 @@ void note_refused(const SimulationResult& r, const SimulationConfig& config, Poi
   if (const auto n = with(Outcome::kTooLong); n > 0)
     p.notes.push_back(fmt::format(
         "{} of {} requests were rejected: prompt and output exceed {} tokens (max_model_len)", n,
-        r.records.size(), config.replica.limits.max_model_len));
+        r.records.size(), config.replica.kv.max_model_len));
   if (const auto n = with(Outcome::kNeverFits); n > 0)
     p.notes.push_back(fmt::format("{} of {} requests were rejected: longer than the whole KV cache",
                                   n, r.records.size()));
@@ -227,7 +227,7 @@ std::vector<Metric> service_metrics(const ServiceQuestion& s, const SimulationCo
   put("steps", "", static_cast<double>(sum.steps));
   put("evictions", "", static_cast<double>(sum.evictions));
   put("stalls", "", static_cast<double>(sum.stalls));
-  if (config.replica.prefix_caching && t.input > 0) {
+  if (config.replica.engine.scheduler.prefix_caching && t.input > 0) {
     // A beam search asks for its prompts again and again.
     const auto found = static_cast<double>(sum.cached_tokens);
     put("prefix_hits", "%",
@@ -279,7 +279,7 @@ StepScale fast_steps() { return {1, normal_quantile(0.05)}; }
 StepScale slow_steps() { return {1, normal_quantile(0.95)}; }
 
 Batch usual_decode(const SimulationConfig& config) {
-  return {{{std::min<std::int64_t>(32, config.replica.limits.max_num_seqs), 1, 1024}}};
+  return {{{std::min<std::int64_t>(32, config.replica.engine.scheduler.max_num_seqs), 1, 1024}}};
 }
 
 Origin step_origin(const StepModel& steps, const SimulationConfig& config) {

@@ -74,17 +74,18 @@ void add_memory(Point& p, MemoryBreakdown m, std::vector<MemoryRow> beside,
   p.memory.push_back({"reserve", m.reserve});
   p.memory_capacity = m.capacity;
   p.metrics.push_back(exact_metric("kv_tokens", "tokens",
-                                   static_cast<double>(c.replica.kv_tokens() * c.replica.ranks)));
+                                   static_cast<double>(c.replica.kv_tokens() * c.replica.plan.dp)));
 }
 
 // Refuses orders of the queue that would have no effect.
 void check_order(const ServiceQuestion& service, const EngineProfile::Scheduler& scheduler) {
-  if (!service.priorities.empty() && scheduler.order != "priority")
+  using Order = EngineProfile::Scheduler::Order;
+  if (!service.priorities.empty() && scheduler.order != Order::kPriority)
     throw InputError(
         fmt::format("load.priorities: the order is {}; needs engine.scheduler.order priority "
                     "(--scheduling-policy priority)",
-                    scheduler.order));
-  if (scheduler.order == "lpm" && !scheduler_kind(scheduler.policy).traits.sorts_by_prefix)
+                    to_text(scheduler.order)));
+  if (scheduler.order == Order::kLpm && !scheduler_kind(scheduler.policy).traits.sorts_by_prefix)
     throw InputError(fmt::format(
         "engine.scheduler.order lpm: the scheduler {} does not sort by the longest cached prefix; "
         "{} does",
@@ -282,7 +283,7 @@ void answer_services(Facts& facts, const Scenario& asked, const RunOptions& opti
         "recurrent layers or windows of compressed attention: the state of a sequence takes {} KV "
         "blocks{}",
         config.replica.kv.state_blocks,
-        config.replica.prefix_caching
+        config.replica.engine.scheduler.prefix_caching
             ? "; a cached prefix is taken to have its state at every block, without memory for it"
             : ""));
   }

@@ -44,8 +44,7 @@ ServiceTechniques::ServiceTechniques(const ServiceQuestion& s, const ServedModel
       throw NoData(
           "speculation: not supported with pipeline stages, because neither vLLM (V1), "
           "TensorRT-LLM nor SGLang combines them");
-    if (d.engine.scheduler.mixed_chunk)
-      throw NoData("speculation: SGLang does not combine mixed_chunk with speculative decoding");
+    check_drafts(d.engine.scheduler);
     beside_.push_back({"drafter", drafter_->weights});
     block_ += drafter_->block;
   }
@@ -108,21 +107,21 @@ void ServiceTechniques::apply(ReplicaConfig& r, std::uint64_t seed) const {
     if (lora_.paged()) {
       r.kv.adapter_blocks = static_cast<std::int64_t>(std::ceil(adapter_.bytes / block_));
     } else {
-      r.limits.max_loras = lora_.on_gpu();
+      r.kv.adapter_slots = lora_.on_gpu();
     }
   }
   if (kv_.contiguous()) {
-    r.prefix_caching = false;
+    r.engine.scheduler.prefix_caching = false;
     r.kv.reserve = KvOptions::Reserve::kRequest;
     if (kv_.reserve == "max_model_len") {
       r.kv.reserve = KvOptions::Reserve::kMaxModelLen;
-      if (r.limits.max_model_len == 0)
+      if (r.kv.max_model_len == 0)
         throw InputError(
             "kv.reserve max_model_len: the model states no length; set workload.max_model_len");
-      if (r.kv_blocks * block_size_ < r.limits.max_model_len) {
+      if (r.kv_blocks * block_size_ < r.kv.max_model_len) {
         throw Infeasible(
             fmt::format("memory holds {} tokens: not one sequence of max_model_len {} fits",
-                        r.kv_blocks * block_size_, r.limits.max_model_len));
+                        r.kv_blocks * block_size_, r.kv.max_model_len));
       }
     }
   }

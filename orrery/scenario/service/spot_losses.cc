@@ -46,7 +46,7 @@ void count_spot_losses(Facts& facts, const Scenario& s, std::span<const SpotEngi
   notes.push_back(fmt::format(
       "spot machines that are taken away: an engine is lost every {:.3g} h on average, and another "
       "one starts in {:g} s (failures.restart); a shorter load may see no loss",
-      1 / (each * 3600), failures.restart.seconds()));
+      1 / (each * 3600), failures.restart.value()));
 }
 
 }  // namespace orrery

@@ -25,12 +25,13 @@ double over_pools(const SimulationConfig& config, const SimulationResult& result
 void add_memory_metrics(const SimulationConfig& config, const SimulationResult& result,
                         std::vector<Metric>& metrics) {
   const ReplicaConfig& r = config.replica;
+  const std::int64_t block = r.engine.memory.block_size;
   const ReplicaCounts sum = result.total();
   const auto put = [&](const char* name, double v) {
     metrics.push_back(exact_metric(name, "%", v));
   };
   if (sum.used_block_seconds > 0) {
-    put("kv_waste", 100 * sum.slack_token_seconds / (sum.used_block_seconds * r.limits.block_size));
+    put("kv_waste", 100 * sum.slack_token_seconds / (sum.used_block_seconds * real(block)));
   }
   if (r.kv.reserve != KvOptions::Reserve::kNothing && sum.busy.value() > 0) {
     const double block_seconds =
@@ -40,7 +41,7 @@ void add_memory_metrics(const SimulationConfig& config, const SimulationResult& 
     put("kv_stranded", 100 * sum.stranded_block_seconds / block_seconds);
   }
   if (r.kv.host_blocks > 0 && sum.busy.value() > 0) {
-    put("host_hits", 100 * static_cast<double>(sum.host_fetches * r.limits.block_size) /
+    put("host_hits", 100 * static_cast<double>(sum.host_fetches * block) /
                          static_cast<double>(sum.prompt_tokens + sum.cached_tokens));
     const double copying =
         over_pools(config, result, [](const ReplicaConfig& e, const ReplicaCounts& c) {
@@ -49,7 +50,7 @@ void add_memory_metrics(const SimulationConfig& config, const SimulationResult& 
     put("host_copy", 100 * copying / sum.busy.value());
   }
   if (r.kv.disk_blocks > 0 && sum.busy.value() > 0) {
-    put("disk_hits", 100 * static_cast<double>(sum.disk_fetches * r.limits.block_size) /
+    put("disk_hits", 100 * static_cast<double>(sum.disk_fetches * block) /
                          static_cast<double>(sum.prompt_tokens + sum.cached_tokens));
     put("disk_waits", 100 * sum.disk_waits.value() / sum.busy.value());
   }

@@ -10,6 +10,7 @@
 #include "orrery/memory/kv_groups.h"
 #include "orrery/scenario/document/scenario_keys.h"
 #include "orrery/scenario/setup/layer_kinds.h"
+#include "orrery/serving/profile/engine_profile.h"
 #include "orrery/serving/schedulers/scheduler_kinds.h"
 #include "orrery/workload/plan/by_memory.h"
 
@@ -110,7 +111,7 @@ void start(const Scenario& s, const Gpu& gpu, EngineProfile& engine) {
               s.engine.setup.empty() ? EngineSetup::kDefault : parse_engine_setup(s.engine.setup));
   auto& scheduler = engine.scheduler;
   if (scheduler.small_gpu_below > Bytes(0) &&
-      (gpu.memory.capacity < scheduler.small_gpu_below || gpu.sm_version < 90)) {
+      (gpu.memory.capacity < scheduler.small_gpu_below || gpu.architecture.small_gpu_defaults)) {
     scheduler.max_num_batched_tokens = scheduler.small_gpu_batched_tokens;
     scheduler.max_num_seqs = scheduler.small_gpu_num_seqs;
   }
@@ -185,11 +186,8 @@ Deployment make_deployment(const Scenario& s, const Architecture& model, const G
   d.gpu = gpu;
   d.engine = engine;
   start(s, gpu, d.engine);
-  Fields fields;
-  declare(fields, d.engine);
-  fields.read(s.engine.overrides);
+  override_keys(d.engine, s.engine.overrides);
   fill_by_memory(s, gpu, d.engine);
-  scheduler_kind(d.engine.scheduler.policy);  // an unknown name is refused here
   const EngineUse use = engine_use(s);
   limit_graphs(s, use, d.engine);
   auto& x = d.engine.execution;
@@ -197,7 +195,7 @@ Deployment make_deployment(const Scenario& s, const Architecture& model, const G
     x.host_per_step += x.in_process_per_rank * static_cast<double>(s.parallel.tp);
     x.host_per_sequence += x.in_process_per_sequence;
   }
-  if (d.gpu.sm_version < 90 || d.gpu.vendor != "nvidia") {
+  if (d.gpu.architecture.older_host) {
     for (Seconds* t : {&x.launch, &x.graph_launch, &x.host_per_step, &x.host_per_sequence,
                        &x.host_per_layer, &x.host_per_moe_layer}) {
       *t *= x.older_host_factor;
@@ -214,9 +212,7 @@ Deployment make_deployment(const Scenario& s, const Architecture& model, const G
         1.0, d.gpu.memory.bandwidth / (kernels.measured_unit_bandwidth * d.gpu.compute_units));
   // The dies of a card are devices that share its heads.
   kernels.split_decode_queries *= d.gpu.dies;
-  // Kernels that split mixed batches: see EngineProfile::Kernels.
-  const int sm = d.gpu.sm_version;
-  if (sm == 90 || sm == 100 || sm == 103) d.engine.kernels.mixed_decode_exponent = 0;
+  if (d.gpu.architecture.splits_mixed_batches) kernels.mixed_decode_exponent = 0;
   if (!frees_outside_windows(use, d.engine)) d.engine.memory.hybrid_kv_cache = false;
   d.notes.insert(d.notes.end(), model.notes.begin(), model.notes.end());
   d.precision = choose_precision(s, model, d.gpu, d.notes);
@@ -224,6 +220,7 @@ Deployment make_deployment(const Scenario& s, const Architecture& model, const G
   const auto& k = d.engine.kernels;
   d.classes = {k.gemm,       k.attention, k.moe, k.mla, k.linear_attention, k.sparse_attention,
                k.scaled_gemm};
+  note_unknown(d.gpu.architecture, d.notes);
   if (!d.gpu.unsure.empty()) {
     d.notes.push_back(
         fmt::format("uncertain in {}'s data sheet: {}", d.gpu.id, fmt::join(d.gpu.unsure, ", ")));

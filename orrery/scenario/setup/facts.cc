@@ -9,6 +9,7 @@
 #include "orrery/model/catalog/catalog.h"
 #include "orrery/network/collectives/make_network.h"
 #include "orrery/network/collectives/unnamed_fabric.h"
+#include "orrery/serving/profile/engine_profile.h"
 
 namespace orrery {
 namespace {

@@ -394,6 +394,7 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   }
   p.notes.push_back(fmt::format("constants of {}: {}", stack_of(question_).name, k.provenance));
   if (calibration_) p.notes.push_back(calibration_->note);
+  note_unknown(setting_.gpu.architecture, p.notes);
   if (k.cover != FitCover::kCombination)
     p.notes.push_back(fmt::format(
         "no training run of {} was in the fit{}: wider interval",

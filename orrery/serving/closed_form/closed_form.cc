@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <vector>
 
-#include "orrery/serving/schedulers/scheduler_kinds.h"
+#include "orrery/serving/schedulers/scheduler.h"
 
 namespace orrery {
 namespace {
@@ -29,7 +30,11 @@ class Wave {
  public:
   Wave(const StepModel& steps, const EngineProfile& engine, const ParallelPlan& plan,
        const ClosedFormWorkload& w)
-      : steps_(steps), engine_(engine), plan_(plan), w_(w) {}
+      : steps_(steps),
+        engine_(engine),
+        plan_(plan),
+        w_(w),
+        scheduler_(make_scheduler({engine.scheduler, plan.dp})) {}
 
   // The prompts of `n` sequences. A step takes whole prompts while they fit in the token budget. A
   // prompt longer than the budget is cut into chunks, or computed whole without chunked prefill.
@@ -59,10 +64,7 @@ class Wave {
     }
     std::int64_t prompts =
         std::clamp<std::int64_t>(budget / std::max<std::int64_t>(fresh, 1), 1, n);
-    if (const std::int64_t most = engine_.scheduler.max_prefill_tokens * plan_.dp; most > 0)
-      prompts = std::clamp<std::int64_t>(
-          engine_.scheduler.chunked_prefill ? (most + fresh - 1) / fresh : (most - 1) / fresh, 1,
-          prompts);
+    prompts = scheduler_->prompts_in_step(prompts, fresh);
     const std::int64_t full = n / prompts, rest = n % prompts;
     const double past = static_cast<double>(w_.past);
     out.prompts = prompts;
@@ -127,6 +129,11 @@ class Wave {
     return static_cast<double>(engine_.scheduler.max_num_batched_tokens * plan_.dp);
   }
 
+  // Whether a step with prompts carries no decodes.
+  bool prompts_alone() const {
+    return !engine_.scheduler.continuous || scheduler_->prompts_alone();
+  }
+
   StepTime step(const SequenceGroup& group, bool with_terms) const {
     return steps_.time(Batch{{group}}, with_terms);
   }
@@ -164,19 +171,13 @@ class Wave {
   const EngineProfile& engine_;
   const ParallelPlan& plan_;
   const ClosedFormWorkload& w_;
+  const std::unique_ptr<Scheduler> scheduler_;
 };
 
 // The time of a request until its first token, and from there to its end.
 struct FirstAndRest {
   Estimate<Seconds> ttft, rest;
 };
-
-// Whether a step with prompts carries no decodes.
-bool prompts_alone(const EngineProfile::Scheduler& s) {
-  const PromptSteps prompts = scheduler_kind(s.policy).traits.prompts;
-  return !s.continuous || prompts == PromptSteps::kAlone ||
-         (prompts == PromptSteps::kAloneUnlessChunked && !s.mixed_chunk);
-}
 
 // A closed loop of `running` users.
 struct Loop {
@@ -208,7 +209,7 @@ struct Loop {
 
   // Users with equal lengths, who stay in step.
   FirstAndRest in_step(const PrefillTime& whole) const {
-    const bool alone = prompts_alone(engine.scheduler);
+    const bool alone = wave.prompts_alone();
     const Groups g = groups(alone, whole);
     // Time of a request's later tokens if the prompts of `others` groups are computed meanwhile.
     const auto rest = [&](double others) {

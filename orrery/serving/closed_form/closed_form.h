@@ -24,7 +24,7 @@
 //     x = min(G, 1 + [async] + ceil(h / t_decode))
 // During a mixed step one more group ends for each that is taken, so that the others wait for x - 1
 // groups: their first token is made x M after they were sent. With x = G every round is a batch.
-// The same holds for schedulers whose prompts have steps of their own (SchedulerTraits::prompts).
+// The same holds for schedulers whose prompts have steps of their own (Scheduler::prompts_alone).
 // If a request has fewer steps than the prompts of the others, all wait for all, and e2e = G M.
 //
 // Closed loop with lengths that scatter (equal_lengths false): users drift apart. Each request that

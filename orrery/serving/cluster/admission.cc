@@ -4,20 +4,17 @@
 
 namespace orrery {
 
-bool fits(const ReplicaConfig& c, const Request& r) {
-  std::int64_t tokens = c.role == Role::kPrefill ? r.input : std::int64_t{r.input} + r.output - 1;
-  if (c.kv.reserve == KvOptions::Reserve::kMaxModelLen) tokens = c.limits.max_model_len;
-  const std::int64_t adapter = r.adapter < 0 ? 0 : c.kv.adapter_blocks;
-  // A prompt that is not cut into chunks, or gets its blocks whole, has them all at once.
-  const bool chunks =
-      c.limits.chunked_prefill && (!c.kv.whole_prompts || c.kv.groups.separate_pools());
-  const std::int64_t step = chunks ? c.limits.max_num_batched_tokens : tokens;
-  return c.kv.groups.enough(tokens, step, c.limits.block_size) + adapter <= c.kv_blocks;
-}
-
 Admission::Admission(const SimulationConfig& config, const RequestLoad& load, std::size_t requests)
     : config_(config), load_(load), requests_(requests), left_(requests) {
+  const auto& execution = config.replica.engine.execution;
+  per_request_ = sim_time(execution.frontend_per_request);
+  overhead_ = sim_time(execution.request_overhead);
+  per_prompt_token_ = sim_time(execution.overhead_per_prompt_token);
   disaggregated_ = disaggregated(config);
+  for (std::size_t i = 0; i < config.pools(); ++i) {
+    const ReplicaConfig& engine = config.pool(i).replica;
+    rooms_.emplace_back(engine.role, KvRoom(engine));
+  }
   pass_followers();
   look();
 }
@@ -39,28 +36,24 @@ std::size_t Admission::next() const { return turn_first() ? turns_.top().second 
 
 SimTime Admission::sent() const { return turn_first() ? turns_.top().first : first_sent(); }
 
-SimTime Admission::admitted(SimTime sent) const {
-  return std::max(sent, admitted_) + config_.frontend_per_request;
-}
+SimTime Admission::admitted(SimTime sent) const { return std::max(sent, admitted_) + per_request_; }
 
 void Admission::look() {
   time_ = kNever;
   if (empty()) return;
   const SimTime at = sent();
   if (at == kNever) return;
-  const SimTime overhead =
-      config_.request_overhead + config_.overhead_per_prompt_token * load_.requests[next()].input;
+  const SimTime overhead = overhead_ + per_prompt_token_ * load_.requests[next()].input;
   time_ = std::max(entered_, admitted(at) + overhead);
 }
 
 Outcome Admission::turned_away(const Request& r) const {
-  const std::int64_t longest = config_.replica.limits.max_model_len;
+  const std::int64_t longest = config_.replica.kv.max_model_len;
   if (longest > 0 && std::int64_t{r.input} + r.output > longest) return Outcome::kTooLong;
   const auto in = [&](Role role) {
-    const auto takes = [&](const PoolConfig& p) {
-      return p.replica.role == role && fits(p.replica, r);
-    };
-    return takes(config_) || std::any_of(config_.others.begin(), config_.others.end(), takes);
+    return std::any_of(rooms_.begin(), rooms_.end(), [&](const auto& room) {
+      return room.first == role && room.second.takes(r);
+    });
   };
   const bool runs = disaggregated_ ? in(Role::kPrefill) && (r.output == 1 || in(Role::kDecode))
                                    : in(Role::kServe);

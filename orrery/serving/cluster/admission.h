@@ -12,10 +12,6 @@
 
 namespace orrery {
 
-// Whether the KV cache of a request fits into the empty KV memory of an engine. The last token is
-// never cached, and an engine that prefills caches the prompt only.
-bool fits(const ReplicaConfig& engine, const Request& request);
-
 class Admission {
  public:
   // Borrows both. The first `requests` requests of the load are admitted in order. Requests that
@@ -49,6 +45,11 @@ class Admission {
 
   const SimulationConfig& config_;
   const RequestLoad& load_;
+  std::vector<std::pair<Role, KvRoom>> rooms_;  // of the pools
+  // The front end works on one request after the other, for per_request_ each. The rest overlaps
+  // between requests: once overhead_, and per_prompt_token_ for each token. Requests do not
+  // overtake each other.
+  SimTime per_request_, overhead_, per_prompt_token_;
   bool disaggregated_ = false;       // prefill and decode
   std::size_t requests_, next_ = 0;  // next_: index among requests that follow no other
   std::size_t left_;

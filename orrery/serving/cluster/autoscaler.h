@@ -5,12 +5,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "orrery/serving/requests/sim_time.h"
+#include "orrery/base/fields.h"
+#include "orrery/base/units.h"
 
 namespace orrery {
 
@@ -34,7 +37,8 @@ struct AutoscalerKind {
 };
 const std::vector<AutoscalerKind>& autoscaler_kinds();
 
-// Settings of autoscaling. The fleet starts with PoolConfig::replicas engines.
+// Settings of autoscaling, the group `autoscale` of a scenario. The fleet starts with
+// PoolConfig::replicas engines.
 //
 // A new engine takes requests `start_up` after it was asked for. An engine that is removed takes no
 // more requests, ends those it has, and is then off. After a change the fleet does not shrink for
@@ -42,13 +46,18 @@ const std::vector<AutoscalerKind>& autoscaler_kinds();
 struct Autoscale {
   std::string policy = "none";
   double target = 8;  // target of the policy, > 0
-  std::int64_t least = 1, most = 1;
-  SimTime interval = sim_seconds(10);
-  SimTime start_up = sim_seconds(60);
-  SimTime cool_down = sim_seconds(300);
+  std::int64_t least = 1, most = 16;
+  // Disaggregated prefill: of the pool that decodes. An absent target is that of the first pool.
+  std::optional<double> decode_target;
+  std::int64_t decode_least = 1, decode_most = 16;
+  Seconds interval = Seconds(10), start_up = Seconds(60), cool_down = Seconds(300);
 
   bool on() const { return policy != "none"; }
+  // The settings of the pool that decodes.
+  Autoscale of_decode() const;
 };
+// `disaggregated`: whether the service has engines that only decode.
+void declare(Fields& fields, Autoscale& autoscale, const std::function<bool()>& disaggregated);
 
 // A new policy; null for "none". Throws InputError with the nearest name, and for limits or times
 // out of range.

@@ -75,6 +75,41 @@ const std::vector<AutoscalerKind>& autoscaler_kinds() {
   return kinds;
 }
 
+Autoscale Autoscale::of_decode() const {
+  Autoscale a = *this;
+  a.target = decode_target.value_or(target);
+  a.least = decode_least;
+  a.most = decode_most;
+  return a;
+}
+
+void declare(Fields& f, Autoscale& a, const std::function<bool()>& disaggregated) {
+  constexpr const char* kPolicy = "autoscale.policy";
+  const auto elastic = [&a] { return a.on(); };
+  f.add("policy", a.policy, "measure by which replicas are added and removed")
+      .one_of(names_of(autoscaler_kinds()));
+  f.add("target", a.target,
+        "value that the policy aims at: requests per replica, or share of the KV memory in use")
+      .range(1e-3, 1e6)
+      .needs(kPolicy, elastic);
+  f.add("least", a.least, "fewest replicas").range(1, 1e4).needs(kPolicy, elastic);
+  f.add("most", a.most, "most replicas").range(1, 1e4).needs(kPolicy, elastic);
+  const auto both = [&a, disaggregated] { return a.on() && disaggregated(); };
+  constexpr const char* kBoth = "autoscale.policy and disaggregation.decode";
+  f.add("decode_target", a.decode_target,
+        "target of the replicas that decode; absent: the same as target")
+      .range(1e-3, 1e6)
+      .needs(kBoth, both);
+  f.add("decode_least", a.decode_least, "fewest replicas that decode")
+      .range(1, 1e4)
+      .needs(kBoth, both);
+  f.add("decode_most", a.decode_most, "most replicas that decode").range(1, 1e4).needs(kBoth, both);
+  f.add("interval", a.interval, "time between two decisions").needs(kPolicy, elastic);
+  f.add("start_up", a.start_up, "time until a new replica takes requests").needs(kPolicy, elastic);
+  f.add("cool_down", a.cool_down, "time after a change before replicas are removed")
+      .needs(kPolicy, elastic);
+}
+
 std::unique_ptr<Autoscaler> make_autoscaler(const Autoscale& c) {
   const AutoscalerKind& kind = kind_named(autoscaler_kinds(), "autoscale policy", c.policy);
   if (!c.on()) return nullptr;
@@ -82,7 +117,7 @@ std::unique_ptr<Autoscaler> make_autoscaler(const Autoscale& c) {
   if (c.least < 1 || c.most < c.least)
     throw InputError(
         fmt::format("autoscale: {} to {} replicas; expected 1 <= least <= most", c.least, c.most));
-  if (c.interval.ps <= 0) throw InputError("autoscale: its interval must be above 0 s");
+  if (c.interval <= Seconds(0)) throw InputError("autoscale: its interval must be above 0 s");
   return kind.make(c.target);
 }
 

@@ -5,8 +5,8 @@
 // receives its prompt as a request for one token. From then on w beams are kept. Each proposes its
 // 2 w likeliest tokens, and the w best of all continue. Each of these is one more request for one
 // token, whose prompt is all of the beam so far. A round ends with its last beam. The front end
-// then forms the requests of the next round one after the other, taking `overhead` for each, for
-// all searches of the service.
+// then forms the requests of the next round one after the other, taking Execution::beam_overhead
+// for each, for all searches of the service.
 //
 // Beams that end early are put aside and cost nothing more. As 2 w candidates of each beam always
 // leave w that continue, the search runs for all n rounds, and the answer is complete at their end.
@@ -32,7 +32,6 @@ namespace orrery {
 
 struct Beams {
   std::int32_t width = 1;  // 1: no beam search
-  SimTime overhead;        // front end's time for each request after the first round
   bool on() const { return width > 1; }
 };
 

@@ -5,6 +5,21 @@
 
 namespace orrery {
 
+PoolConfig make_pool(const EngineProfile& engine, const ParallelPlan& plan,
+                     const MemoryModel& memory, std::int64_t max_model_len, std::int64_t kv_blocks,
+                     std::int64_t replicas) {
+  PoolConfig pool;
+  pool.replicas = replicas;
+  ReplicaConfig& r = pool.replica;
+  r.engine = engine;
+  r.plan = plan;
+  r.kv_blocks = kv_blocks;
+  r.kv.max_model_len = max_model_len;
+  r.kv.groups = memory.groups();
+  if (engine.memory.paged) r.kv.state_blocks = memory.state_blocks();
+  return pool;
+}
+
 Fleet::Fleet(std::span<const PoolConfig> pools, std::span<StepTimer* const> timers,
              std::span<const std::int64_t> most, const RequestLoad& load, ReplicaObserver& observer,
              const FleetRecords& records)
@@ -29,8 +44,7 @@ Fleet::Fleet(std::span<const PoolConfig> pools, std::span<StepTimer* const> time
 void Fleet::make_engine(std::size_t i) {
   Node& node = nodes_[i];
   const PoolConfig& p = pools_[node.pool];
-  node.engine =
-      std::make_unique<Engine>(p.replica, p.scheduler, load_, *timers_[node.pool], observer_);
+  node.engine = std::make_unique<Engine>(p.replica, load_, *timers_[node.pool], observer_);
   node.engine->log_to(records_.log, static_cast<std::uint32_t>(i));
   if (records_.windows) node.engine->count_in(&(*records_.windows)[node.pool]);
   node.seen = {};
@@ -119,7 +133,7 @@ std::vector<Seconds> Fleet::engine_times(SimTime end) const {
 
 Seconds Fleet::gpu_time(SimTime end) const {
   Seconds sum;
-  for (const Node& n : nodes_) sum += on_time(n, end) * static_cast<double>(pools_[n.pool].gpus);
+  for (const Node& n : nodes_) sum += on_time(n, end) * pools_[n.pool].replica.plan.devices();
   return sum;
 }
 

@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
+#include "orrery/memory/memory_model.h"
 #include "orrery/serving/engine/engine_view.h"
 
 namespace orrery {
@@ -19,22 +19,13 @@ namespace orrery {
 // Equal engines.
 struct PoolConfig {
   ReplicaConfig replica;
-  std::string scheduler = "vllm";
   std::int64_t replicas = 1;
-  std::int64_t gpus = 1;  // of one replica
 };
-
-// Failures of engines. The time until an engine fails is exponentially distributed, and it is up
-// again `restart` after it failed. Its requests start again from their prompts, on other engines if
-// there are any, and the tokens made so far are lost.
-struct Failures {
-  Seconds mean_time;  // mean time from coming up to failing; 0: never
-  SimTime restart = sim_seconds(120);
-  // Further failures at given times: of the first engine that is up, then of the second, ...
-  std::vector<SimTime> at;
-
-  bool any() const { return mean_time > Seconds(0) || !at.empty(); }
-};
+// Engines without techniques, of a profile, a layout and the memory of both. `max_model_len`:
+// longest prompt and output, tokens. `kv_blocks`: blocks of the KV cache of one rank.
+PoolConfig make_pool(const EngineProfile& engine, const ParallelPlan& plan,
+                     const MemoryModel& memory, std::int64_t max_model_len, std::int64_t kv_blocks,
+                     std::int64_t replicas);
 
 // The records that a fleet keeps of its steps. Borrowed.
 struct FleetRecords {

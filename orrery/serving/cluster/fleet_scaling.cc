@@ -6,25 +6,32 @@ namespace orrery {
 
 FleetScaling::FleetScaling(const std::vector<Autoscale>& settings, Fleet& fleet, EventQueue& events)
     : fleet_(fleet), events_(events) {
-  for (const Autoscale& a : settings) pools_.push_back({a, make_autoscaler(a), {}});
+  for (const Autoscale& a : settings) {
+    pools_.push_back({make_autoscaler(a),
+                      a.least,
+                      a.most,
+                      sim_time(a.interval),
+                      sim_time(a.start_up),
+                      sim_time(a.cool_down),
+                      {}});
+  }
 }
 
 void FleetScaling::begin() {
   for (std::size_t p = 0; p < pools_.size(); ++p) {
-    if (pools_[p].policy) events_.push(pools_[p].settings.interval, EventKind::kScale, p, 0);
+    if (pools_[p].policy) events_.push(pools_[p].interval, EventKind::kScale, p, 0);
   }
 }
 
 void FleetScaling::decide(std::size_t p, const Demand& demand, SimTime now) {
   const Pool& pool = pools_[p];
-  const Autoscale& a = pool.settings;
-  events_.push(now + a.interval, EventKind::kScale, p, 0);
+  events_.push(now + pool.interval, EventKind::kScale, p, 0);
   const FleetLoad l = load(p, demand);
-  const std::int64_t wanted = std::clamp(pool.policy->wanted(l), a.least, a.most);
+  const std::int64_t wanted = std::clamp(pool.policy->wanted(l), pool.least, pool.most);
   if (wanted > l.engines) {
     grow(p, wanted - l.engines, now);
   } else if (wanted < l.engines &&
-             (pool.changed == SimTime{} || now - pool.changed >= a.cool_down)) {
+             (pool.changed == SimTime{} || now - pool.changed >= pool.cool_down)) {
     shrink(p, l.engines - wanted, now);
   }
 }
@@ -58,7 +65,7 @@ void FleetScaling::grow(std::size_t p, std::int64_t by, SimTime now) {
     if (off == fleet_.size()) return;
     ++starts_;
     fleet_.set(off, EngineStatus::kStarting, now);
-    events_.push(now + pools_[p].settings.start_up, EventKind::kStarted, off, 0);
+    events_.push(now + pools_[p].start_up, EventKind::kStarted, off, 0);
   }
 }
 

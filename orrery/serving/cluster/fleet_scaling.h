@@ -33,9 +33,10 @@ class FleetScaling {
 
  private:
   struct Pool {
-    Autoscale settings;
     std::unique_ptr<Autoscaler> policy;  // null: a fixed number of engines
-    SimTime changed;                     // when the pool last did
+    std::int64_t least = 1, most = 1;    // engines
+    SimTime interval, start_up, cool_down;
+    SimTime changed;  // when the pool last did
   };
   std::int64_t present(std::size_t pool) const;
   FleetLoad load(std::size_t pool, const Demand& demand) const;

@@ -68,7 +68,7 @@ struct alignas(64) Tally : ReplicaObserver {
 
 void run(IndependentEngine& one, std::uint32_t place, const RequestLoad& load, StepTimer& timer,
          Tally& tally) {
-  Engine engine(one.pool->replica, one.pool->scheduler, load, timer, tally);
+  Engine engine(one.pool->replica, load, timer, tally);
   if (!tally.windows.empty()) engine.count_in(&tally.windows[one.pool_index]);
   auto next = one.entries.begin();
   while (next != one.entries.end() || engine.next() != kNever) {
@@ -94,6 +94,8 @@ void run(IndependentEngine& one, std::uint32_t place, const RequestLoad& load, S
 // Deals all requests to engines, in the order of admission.
 void deal(const SimulationConfig& config, const RequestLoad& load, BlindRouter& router,
           std::vector<IndependentEngine>& engines, std::vector<RequestRecord>& records) {
+  std::vector<KvRoom> rooms;  // of the pools
+  for (std::size_t p = 0; p < config.pools(); ++p) rooms.emplace_back(config.pool(p).replica);
   std::vector<std::uint32_t> fitting(engines.size());
   for (std::size_t i = 0; i < engines.size(); ++i) fitting[i] = static_cast<std::uint32_t>(i);
   Admission admission(config, load, load.requests.size());
@@ -106,7 +108,7 @@ void deal(const SimulationConfig& config, const RequestLoad& load, BlindRouter& 
     if (!config.others.empty()) {
       fitting.clear();
       for (std::size_t k = 0; k < engines.size(); ++k) {
-        if (fits(engines[k].pool->replica, r)) fitting.push_back(static_cast<std::uint32_t>(k));
+        if (rooms[engines[k].pool_index].takes(r)) fitting.push_back(static_cast<std::uint32_t>(k));
       }
     }
     engines[fitting[router.pick({r, request, now}, fitting.size())]].entries.push_back(
@@ -136,7 +138,7 @@ SimulationResult simulate_independently(const SimulationConfig& config, const Re
   result.records.resize(load.requests.size());
   std::vector<IndependentEngine> engines;
   for (std::size_t p = 0; p < config.pools(); ++p) {
-    const PoolConfig& pool = p == 0 ? config : config.others[p - 1];
+    const PoolConfig& pool = config.pool(p);
     for (std::int64_t i = 0; i < pool.replicas; ++i) engines.push_back({&pool, p, {}, {}});
   }
   deal(config, load, router, engines, result.records);
@@ -174,7 +176,7 @@ SimulationResult simulate_independently(const SimulationConfig& config, const Re
     result.engine_times.resize(std::max(result.engine_times.size(), one.pool_index + 1));
     result.engine_times[one.pool_index] += result.end.time();
     if (!none.empty()) result.windows[one.pool_index].add_present({}, result.end);
-    result.gpu_time += result.end.time() * static_cast<double>(one.pool->gpus);
+    result.gpu_time += result.end.time() * one.pool->replica.plan.devices();
   }
   result.most_engines = static_cast<std::int64_t>(engines.size());
   return result;

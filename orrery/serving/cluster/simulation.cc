@@ -19,15 +19,15 @@ constexpr int kMostRetries = 10'000;          // of a request
 constexpr std::uint32_t kGiven = UINT32_MAX;  // the life of an engine that fails at a given time
 
 std::vector<PoolConfig> pools_of(const SimulationConfig& config) {
-  std::vector<PoolConfig> pools = {config};
-  pools.insert(pools.end(), config.others.begin(), config.others.end());
+  std::vector<PoolConfig> pools;
+  for (std::size_t i = 0; i < config.pools(); ++i) pools.push_back(config.pool(i));
   return pools;
 }
 
 std::vector<Autoscale> autoscales_of(const SimulationConfig& config) {
   std::vector<Autoscale> all(config.pools());
   all.front() = config.autoscale;
-  if (disaggregated(config)) all.back() = config.decode_autoscale;
+  if (disaggregated(config)) all.back() = config.autoscale.of_decode();
   return all;
 }
 
@@ -46,6 +46,8 @@ class Simulation : public ReplicaObserver {
         rounds_(make_rounds(load)),
         load_(rounds_->load()),
         pools_(pools_of(config)),
+        refresh_(sim_time(config.router_refresh)),
+        restart_(sim_time(config.failures.restart)),
         disaggregated_(disaggregated(config)),
         router_(std::move(router)),
         decode_router_(std::move(decode_router)),
@@ -66,9 +68,9 @@ class Simulation : public ReplicaObserver {
       if (fleet_.status(i) == EngineStatus::kUp) expect_failure(i, {});
     }
     for (std::size_t k = 0; k < config_.failures.at.size(); ++k)
-      events_.push(config_.failures.at[k], EventKind::kFailed, k, kGiven);
+      events_.push(sim_seconds(config_.failures.at[k]), EventKind::kFailed, k, kGiven);
     count_engines();
-    if (config_.router_refresh.ps > 0) fleet_.look();
+    if (refresh_.ps > 0) fleet_.look();
     while (working()) {
       const SimTime arrival = admission_.time();
       if (arrival == kNever && !events_.moving())
@@ -113,7 +115,7 @@ class Simulation : public ReplicaObserver {
       fitting_.clear();
       fitting_places_.clear();
       for (std::size_t i = 0; i < engines.size(); ++i) {
-        if (!fits(engines[i].config(), arrival.request)) continue;
+        if (!engines[i].fits(arrival.request)) continue;
         fitting_.push_back(engines[i]);
         fitting_places_.push_back(places[i]);
       }
@@ -128,10 +130,10 @@ class Simulation : public ReplicaObserver {
   void look(SimTime now) {
     fleet_.look();
     looking_ = outstanding_ > 0;
-    if (looking_) events_.push(now + config_.router_refresh, EventKind::kLook, 0, 0);
+    if (looking_) events_.push(now + refresh_, EventKind::kLook, 0, 0);
   }
   void look_again(SimTime now) {
-    const std::int64_t every = config_.router_refresh.ps;
+    const std::int64_t every = refresh_.ps;
     if (looking_ || every == 0) return;
     looking_ = true;
     events_.push({(now.ps / every + 1) * every}, EventKind::kLook, 0, 0);
@@ -289,7 +291,7 @@ class Simulation : public ReplicaObserver {
     std::vector<std::uint32_t> lost;
     fleet_.at(i).list_requests(lost);
     fleet_.set(i, EngineStatus::kFailed, now);
-    events_.push(now + config_.failures.restart, EventKind::kRestarted, i, 0);
+    events_.push(now + restart_, EventKind::kRestarted, i, 0);
     if (disaggregated_) {
       links_.forget(i, now);
       withdraw(lost, i, now);
@@ -394,9 +396,11 @@ class Simulation : public ReplicaObserver {
 
   std::unique_ptr<Rounds> make_rounds(const RequestLoad& load) {
     if (!config_.beams.on()) return single_rounds(load, *this);
+    const EngineProfile& engine = config_.replica.engine;
     return beam_rounds(
-        BeamSearch(load, config_.beams, config_.replica.limits.block_size, config_.seed),
-        config_.beams.overhead, *this, [this](SimTime time, std::uint32_t beam) {
+        BeamSearch(load, config_.beams, static_cast<std::int32_t>(engine.memory.block_size),
+                   config_.seed),
+        sim_time(engine.execution.beam_overhead), *this, [this](SimTime time, std::uint32_t beam) {
           events_.push(time, EventKind::kBeam, beam, 0);
         });
   }
@@ -405,6 +409,7 @@ class Simulation : public ReplicaObserver {
   std::unique_ptr<Rounds> rounds_;
   const RequestLoad& load_;  // of rounds_
   std::vector<PoolConfig> pools_;
+  SimTime refresh_, restart_;
   bool disaggregated_;
   std::unique_ptr<Router> router_, decode_router_;
   EventQueue events_;

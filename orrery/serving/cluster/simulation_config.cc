@@ -24,7 +24,7 @@ void check_load(const RequestLoad& load) {
 
 void check_pool(const PoolConfig& p) {
   if (p.replicas < 1) throw InputError("a service needs at least one replica");
-  if (p.replica.ranks < 1 || p.replica.stages < 1)
+  if (p.replica.plan.dp < 1 || p.replica.plan.pp < 1)
     throw InputError("an engine has at least one rank and one stage");
 }
 
@@ -48,7 +48,7 @@ void check(const SimulationConfig& c, const RequestLoad& load) {
       throw InputError(
           "disaggregated prefill: expected engines that prefill, engines that decode, and no "
           "others");
-    if ((c.autoscale.on() || c.decode_autoscale.on()) && c.others.size() > 1)
+    if (c.autoscale.on() && c.others.size() > 1)
       throw InputError(
           "disaggregated prefill: autoscaling is supported for one pool that prefills and one that "
           "decodes");

@@ -7,6 +7,7 @@
 
 #include "orrery/serving/cluster/autoscaler.h"
 #include "orrery/serving/cluster/beam_search.h"
+#include "orrery/serving/cluster/failures.h"
 #include "orrery/serving/cluster/fleet.h"
 #include "orrery/serving/cluster/gap_histogram.h"
 #include "orrery/serving/cluster/kv_transfer.h"
@@ -15,7 +16,8 @@
 
 namespace orrery {
 
-// The first pool of engines, further pools, and what connects them.
+// The first pool of engines, further pools, and what connects them. The front end that requests
+// pass first is that of the first pool's engine.
 struct SimulationConfig : PoolConfig {
   std::vector<PoolConfig> others;  // further pools behind the same router
   std::string router = "round-robin";
@@ -23,21 +25,15 @@ struct SimulationConfig : PoolConfig {
   std::string decode_router = "least-outstanding";
   // Routers see the load of engines as of the last multiple of this time (engine_view.h). 0: as of
   // now.
-  SimTime router_refresh;
+  Seconds router_refresh;
   KvTransfer transfer;  // from pools that prefill to pools that decode
   Autoscale autoscale;  // of the first pool. REQUIRES no other pool but with disaggregated prefill
-  Autoscale decode_autoscale;  // disaggregated prefill: of the pool that decodes
   Failures failures;
   std::uint64_t seed = 0;
   // Closed loop: most requests that are sent and not yet answered. The next request is sent when
   // one ends, or at its arrival if that is later. Of conversations, most that are under way, the
   // time between their turns included. 0: no limit.
   std::int64_t max_concurrency = 0;
-  // Time from a request's arrival until it is in an engine's queue. The front end works on one
-  // request after the other, for frontend_per_request each. The rest overlaps between requests:
-  // once request_overhead, and overhead_per_prompt_token for each token. Requests do not overtake
-  // each other.
-  SimTime frontend_per_request, request_overhead, overhead_per_prompt_token;
   Beams beams;                 // REQUIRES no drafts and no disaggregated prefill
   WorkMeter* meter = nullptr;  // counts the requests that have entered; null: none does
   StepLog* steps = nullptr;    // receives every step; null: steps are not recorded
@@ -45,6 +41,7 @@ struct SimulationConfig : PoolConfig {
   SimTime window;
 
   std::size_t pools() const { return 1 + others.size(); }
+  const PoolConfig& pool(std::size_t i) const { return i == 0 ? *this : others[i - 1]; }
 };
 
 struct SimulationResult {

@@ -28,16 +28,16 @@ bool Replica::even(const Step& step) const {
 Replica::DecodeSpan Replica::span() const {
   const DecodeGroup& group = state_.decode_group;
   // An asynchronous engine starts the step that is planned, and plans those after it.
-  const std::size_t known = config_.async ? 2 : 1;
-  if (config_.stages > 1 || count_ != known || started_ != 1) return {};
+  const std::size_t known = async_ ? 2 : 1;
+  if (stages_ > 1 || count_ != known || started_ != 1) return {};
   if (!state_.queues.waiting.empty() && disturbed_) return {};
-  if (!resumed_.empty() && running() < config_.limits.max_num_seqs) return {};
+  if (!resumed_.empty() && running() < state_.limits().max_num_seqs) return {};
   for (std::size_t i = 0; i < known; ++i) {
     if (!even(under_way(i))) return {};
   }
   if (!scheduler_->repeats(state_) || group.blocks_needed(state_) > state_.kv.pool().free())
     return {};
-  return {group.even_steps(), group.size(), group.past() - (config_.async ? group.size() : 0)};
+  return {group.even_steps(), group.size(), group.past() - (async_ ? group.size() : 0)};
 }
 
 std::size_t Replica::take_span_blocks(std::size_t n, std::span<const SimTime> times) {
@@ -46,9 +46,9 @@ std::size_t Replica::take_span_blocks(std::size_t n, std::span<const SimTime> ti
   // A step holds what is held before the plan of the next one, or after its own plan. Every step
   // takes `lost` of the slack. The held slack is that of the first step, less what growing gives.
   const std::int64_t lost = group.size() * state_.kv.groups().count();
-  const std::size_t later = config_.async ? 1 : 0;
+  const std::size_t later = async_ ? 1 : 0;
   KvHeld held = holding();
-  held.slack -= config_.async ? 0 : lost;
+  held.slack -= async_ ? 0 : lost;
   bool counted = group.counts(state_);
   if (counted) {
     std::int64_t all = 0;
@@ -59,7 +59,7 @@ std::size_t Replica::take_span_blocks(std::size_t n, std::span<const SimTime> ti
   if (counted) {
     held_time_.add(ends[n] - ends[0], held);
     group.each_growth(n, [&](std::size_t i, std::int64_t blocks) {
-      held_time_.gain(ends[n] - ends[i + later], blocks, blocks * config_.limits.block_size);
+      held_time_.gain(ends[n] - ends[i + later], blocks, blocks * state_.kv.block_size());
     });
     group.plan_even(static_cast<std::int64_t>(n));
   }
@@ -75,7 +75,7 @@ std::size_t Replica::take_span_blocks(std::size_t n, std::span<const SimTime> ti
     group.plan_even(1);
     held = holding();
     held.slack += lost * static_cast<std::int64_t>(i + later);
-    if (!config_.async) held_time_.add(times[i], held);
+    if (!async_) held_time_.add(times[i], held);
   }
   held_time_.lose_slack({ends.data(), n + 1}, lost);
   return n;
@@ -122,7 +122,7 @@ SimTime Replica::deliver_span(std::size_t n, std::span<const SimTime> times,
 }
 
 void Engine::go_on(SimTime limit) {
-  if (ranks_.size() > 1 || config_.stages > 1 || log_ != nullptr) return;
+  if (ranks_.size() > 1 || stages_ > 1 || log_ != nullptr) return;
   Replica& rank = ranks_.front();
   while (!waves_.empty() && waves_.front().end < limit) {
     const auto [steps, sequences, past] = rank.span();

@@ -4,25 +4,32 @@
 
 namespace orrery {
 
-Engine::Engine(const ReplicaConfig& config, std::string_view scheduler, const RequestLoad& load,
-               StepTimer& timer, ReplicaObserver& observer)
+Engine::Engine(const ReplicaConfig& config, const RequestLoad& load, StepTimer& timer,
+               ReplicaObserver& observer)
     : config_(config),
+      stages_(config.plan.pp),
+      async_(config.async()),
+      waiting_weight_(scheduler_kind(config.engine.scheduler.policy).traits.waiting_weight),
+      room_(config),
       timer_(timer),
-      start_up_(config.start_up),
-      continued_start_up_(config.continued_start_up),
-      deliveries_(
-          static_cast<std::size_t>(config.ranks),
-          config.role == Role::kPrefill
-              ? FrontEndDelivery(SimTime{})
-              : FrontEndDelivery(config.frontend_per_token, config.frontend_per_past_token)) {
-  ranks_.reserve(static_cast<std::size_t>(config.ranks));
-  for (std::int32_t i = 0; i < config.ranks; ++i)
-    ranks_.emplace_back(config, make_scheduler(scheduler), load, observer);
+      start_up_(sim_time(config.engine.execution.first_step_extra())),
+      deliveries_(static_cast<std::size_t>(config.plan.dp),
+                  config.role == Role::kPrefill
+                      ? FrontEndDelivery(SimTime{})
+                      : FrontEndDelivery(config.delivery(), config.delivery_per_past_token())) {
+  const auto& execution = config.engine.execution;
+  if (execution.cold) continued_start_up_ = sim_time(execution.continued_start_up);
+  ranks_.reserve(static_cast<std::size_t>(config.plan.dp));
+  for (std::int32_t i = 0; i < config.plan.dp; ++i) {
+    auto scheduler = make_scheduler({config.engine.scheduler, config.plan.dp});
+    balance_timeout_ = scheduler->balance_timeout();
+    ranks_.emplace_back(config, std::move(scheduler), load, observer);
+  }
 }
 
 std::size_t Engine::least_loaded() const {
   const auto load = [this](const Replica& r) {
-    return r.outstanding() + (config_.waiting_weight - 1) * r.waiting();
+    return r.outstanding() + (waiting_weight_ - 1) * r.waiting();
   };
   const auto least =
       std::min_element(ranks_.begin(), ranks_.end(),
@@ -33,8 +40,8 @@ std::size_t Engine::least_loaded() const {
 void Engine::enter(std::uint32_t request) { ranks_[least_loaded()].enter(request); }
 
 void Engine::dispatch(SimTime now) {
-  const auto stages = static_cast<std::size_t>(config_.stages);
-  const bool ahead = config_.async && stages == 1;
+  const auto stages = static_cast<std::size_t>(stages_);
+  const bool ahead = async_;
   while (ahead || waves_.size() < stages) {
     balance();
     for (Replica& r : ranks_) r.plan_ahead(now);
@@ -45,13 +52,13 @@ void Engine::dispatch(SimTime now) {
 }
 
 void Engine::balance() {
-  if (config_.balance_timeout == 0 || ranks_.size() == 1) return;
+  if (balance_timeout_ == 0 || ranks_.size() == 1) return;
   bool all_prompt = true, all_decode = true;
   for (const Replica& r : ranks_) {
     all_prompt &= r.waiting() > 0 || r.prompt_ahead() > 0;
     all_decode &= r.running() > 0;
   }
-  const bool go = all_prompt || !all_decode || held_ + 1 >= config_.balance_timeout;
+  const bool go = all_prompt || !all_decode || held_ + 1 >= balance_timeout_;
   for (Replica& r : ranks_) r.hold_prompts(!go);
   let_in_ = go;
 }
@@ -89,7 +96,7 @@ bool Engine::start_wave(SimTime now) {
     continued_start_up_ = {};
   }
   const SimTime pace = computing + loading;
-  const SimTime latency = config_.stages > 1 ? timer_.latency(shape) + loading : pace;
+  const SimTime latency = stages_ > 1 ? timer_.latency(shape) + loading : pace;
   entered_ = std::max(now, entered_ + pace_);
   pace_ = pace;
   last_end_ = wave.end = std::max(entered_ + latency, last_end_ + pace);
@@ -207,12 +214,12 @@ std::int64_t Engine::running() const {
   return n;
 }
 
-std::int64_t Engine::kv_tokens() const { return config_.kv_tokens() * config_.ranks; }
+std::int64_t Engine::kv_tokens() const { return config_.kv_tokens() * config_.plan.dp; }
 
 double Engine::kv_use() const {
   std::int64_t used = 0;
   for (const Replica& r : ranks_) used += r.state().kv.pool().size() - r.state().kv.pool().free();
-  return static_cast<double>(used) / static_cast<double>(config_.kv_blocks * config_.ranks);
+  return static_cast<double>(used) / static_cast<double>(config_.kv_blocks * config_.plan.dp);
 }
 
 std::int32_t Engine::cached_prompt(std::uint32_t request) const {
@@ -231,8 +238,8 @@ EngineLoad Engine::load() const {
 SimTime Engine::predicted_ttft(const EngineLoad& load, std::int64_t tokens, SimTime now) const {
   if (prompt_token_seconds_ == 0) {
     constexpr std::int64_t kFull = 2048;
-    const PromptChunk chunk{
-        static_cast<std::int32_t>(std::min(kFull, config_.limits.max_num_batched_tokens))};
+    const PromptChunk chunk{static_cast<std::int32_t>(
+        std::min(kFull, config_.engine.scheduler.max_num_batched_tokens))};
     StepShape full;
     full.chunks = {&chunk, 1};
     prompt_token_seconds_ = timer_.time(full).seconds() / chunk.new_tokens;

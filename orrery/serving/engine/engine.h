@@ -23,10 +23,10 @@
 
 #include <array>
 #include <cstdint>
-#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "orrery/serving/engine/kv_room.h"
 #include "orrery/serving/engine/replica.h"
 #include "orrery/serving/steps/step_log.h"
 #include "orrery/serving/steps/step_timer.h"
@@ -44,9 +44,9 @@ struct EngineLoad {
 
 class Engine {
  public:
-  // Borrows load, timer and observer. Throws InputError for an unknown scheduler.
-  Engine(const ReplicaConfig& config, std::string_view scheduler, const RequestLoad& load,
-         StepTimer& timer, ReplicaObserver& observer);
+  // Borrows all arguments. Throws InputError for an unknown scheduler.
+  Engine(const ReplicaConfig& config, const RequestLoad& load, StepTimer& timer,
+         ReplicaObserver& observer);
 
   // Appends further steps to `log`, as those of engine `place`. Null: records none.
   void log_to(StepLog* log, std::uint32_t place) { log_ = log, place_ = place; }
@@ -77,6 +77,8 @@ class Engine {
 
   // ---- what routers see ----
 
+  // Whether the KV cache of a request fits into the empty KV memory.
+  bool fits(const Request& request) const { return room_.takes(request); }
   const ReplicaConfig& config() const { return config_; }
   std::int64_t outstanding() const;  // requests that have not ended
   std::int64_t waiting() const;
@@ -118,7 +120,12 @@ class Engine {
   std::size_t least_loaded() const;
   Replica& holder(std::uint32_t request);
 
-  ReplicaConfig config_;
+  const ReplicaConfig& config_;
+  const std::int32_t stages_;
+  const bool async_;
+  const std::int64_t waiting_weight_;  // SchedulerTraits
+  std::int64_t balance_timeout_ = 0;   // Scheduler
+  const KvRoom room_;
   StepTimer& timer_;
   std::vector<Replica> ranks_;
   StepShape slowest_;                               // of several ranks

@@ -24,6 +24,7 @@ class EngineView {
   std::int64_t waiting() const { return seen_ ? seen_->waiting : engine_->waiting(); }
   std::int64_t running() const { return seen_ ? seen_->running : engine_->running(); }
   std::int64_t kv_tokens() const { return engine_->kv_tokens(); }
+  bool fits(const Request& request) const { return engine_->fits(request); }
   std::int32_t cached_prompt(std::uint32_t request) const {
     return engine_->cached_prompt(request);
   }

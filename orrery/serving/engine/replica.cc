@@ -32,24 +32,25 @@ ReplicaCounts& ReplicaCounts::operator+=(const ReplicaCounts& r) {
 Replica::Replica(const ReplicaConfig& config, std::unique_ptr<Scheduler> scheduler,
                  const RequestLoad& load, ReplicaObserver& observer)
     : config_(config),
+      stages_(config.plan.pp),
+      async_(config.async()),
       scheduler_(std::move(scheduler)),
       load_(load),
       observer_(observer),
-      state_(config.limits, config.kv_blocks, config.prefix_caching, load, config.kv),
-      slots_(config.limits.max_loras),
+      state_(config.engine, config.kv_blocks, load, config.kv),
+      slots_(config.kv.adapter_slots),
       disk_(config.disk_block_read, config.disk_block_write) {
   state_.kv.count_blocks();
   if (config_.speculation.on()) acceptance_.emplace(config_.speculation);
   steps_.resize(depth());
-  const bool alike = config_.frontend_per_past_token <= SimTime{};  // tokens, for the front end
-  if (config_.stages == 1 && !acceptance_ && !config_.adapters() && !state_.kv.tiers().on() &&
-      alike)
+  const bool alike = config_.delivery_per_past_token() <= SimTime{};  // tokens, for the front end
+  if (stages_ == 1 && !acceptance_ && !config_.adapters() && !state_.kv.tiers().on() && alike)
     state_.decode_group.allow();
 }
 
 std::size_t Replica::depth() const {
-  if (config_.stages > 1) return static_cast<std::size_t>(config_.stages);
-  return config_.async ? 2 : 1;
+  if (stages_ > 1) return static_cast<std::size_t>(stages_);
+  return async_ ? 2 : 1;
 }
 
 void Replica::enter(std::uint32_t request) {
@@ -86,7 +87,7 @@ bool Replica::plan(SimTime now, Step& step) {
     resume();  // sequences whose KV cache has arrived go before the evicted one
     ask();
   }
-  asked_ = config_.stages == 1 && count_ > 0 && plan_.empty();
+  asked_ = stages_ == 1 && count_ > 0 && plan_.empty();
   if (plan_.empty()) return false;
 
   StepShape& shape = step.shape;
@@ -126,7 +127,7 @@ bool Replica::plan(SimTime now, Step& step) {
     if (!caught_up) continue;
     step.tokens.push_back({w.slot, make_tokens(s, drafts)});
     s.step = state_.decode_group.planned();
-    if (config_.stages > 1) ++s.in_flight;
+    if (stages_ > 1) ++s.in_flight;
   }
   add_decode_group(step);
   shape.chunks = step.chunks;
@@ -312,16 +313,16 @@ bool Replica::abandon(std::uint32_t request) {
 }
 
 // Sequences whose KV cache came from another engine run before any newcomer.
-// Sequences whose adapter would be more than max_loras among the running are passed over.
+// Sequences whose adapter would be more than adapter_slots among the running are passed over.
 void Replica::resume() {
   if (resumed_.empty()) return;
-  const std::int64_t slots = config_.limits.max_loras;
+  const std::int64_t slots = config_.kv.adapter_slots;
   AdapterSet in_use;
   if (slots > 0) {
     for (Slot slot : state_.queues.running) in_use.add(state_.at(slot).adapter);
   }
   for (auto at = resumed_.begin();
-       at != resumed_.end() && running() < config_.limits.max_num_seqs;) {
+       at != resumed_.end() && running() < state_.limits().max_num_seqs;) {
     const std::int32_t adapter = state_.at(*at).adapter;
     if (slots > 0 && adapter >= 0 && in_use.size() >= slots && !in_use.has(adapter)) {
       ++at;

@@ -29,42 +29,44 @@
 #include "orrery/serving/state/engine_state.h"
 #include "orrery/serving/steps/speculation.h"
 #include "orrery/serving/steps/step_timer.h"
+#include "orrery/workload/plan/engine.h"
+#include "orrery/workload/plan/plan.h"
 
 namespace orrery {
 
 enum class Role : std::uint8_t { kServe, kPrefill, kDecode };
 
+// An engine as it is simulated: its profile, its layout over GPUs, its memory and its techniques.
 struct ReplicaConfig {
-  SchedulerLimits limits;      // of one rank
+  // The profile, with the defaults that it takes on its GPUs: the scheduler with its parameters,
+  // the block size, the front end, and the additional times of first steps.
+  EngineProfile engine;
+  ParallelPlan plan;           // dp: ranks of attention data parallelism; pp: pipeline stages
   std::int64_t kv_blocks = 0;  // of one rank
-  bool prefix_caching = true;
-  bool async = true;  // REQUIRES one stage
+  KvOptions kv;                // of one rank
   Role role = Role::kServe;
-  std::int32_t ranks = 1;   // attention data parallel
-  std::int32_t stages = 1;  // pipeline parallel
   Speculation speculation;
   // Time of copying a LoRA adapter from the host. A step waits for the adapters that it needs and
-  // that are not on the GPU (vLLM loads them before the step). limits.max_loras of them are on the
+  // that are not on the GPU (vLLM loads them before the step). kv.adapter_slots of them are on the
   // GPU, or those in the KV pool (KvOptions::adapter_blocks).
   SimTime adapter_load;
-  KvOptions kv;
   SimTime host_block_copy;  // copy of a KV block from host memory, for which the step waits
   SimTime disk_block_read, disk_block_write;  // of a KV block; a disk works on one after the other
-  SimTime start_up;            // additional time of an engine's first step with a prompt
-  SimTime continued_start_up;  // of its first step that continues a prompt
-  // Time of the front end for each token (delivery.h); 0 in engines that only prefill.
-  SimTime frontend_per_token;
-  // Additional time for each token of the answer before it. Above 0, decodes are no group.
-  SimTime frontend_per_past_token;
-  // The weight of a waiting request in the load of a rank; a running one has 1 (engine.h).
-  std::int64_t waiting_weight = 4;
-  std::int64_t balance_timeout = 0;  // most steps that prompts wait for other ranks (engine.h)
 
+  // Whether a step is planned while the one before it runs. Stages have steps under way instead.
+  bool async() const { return engine.scheduler.async_scheduling && plan.pp == 1; }
+  // Time of the front end for each token (delivery.h), and the additional time for each token of
+  // the answer before it. With the latter decodes are no group.
+  SimTime delivery() const { return sim_time(engine.execution.delivery()); }
+  SimTime delivery_per_past_token() const {
+    return sim_time(engine.execution.delivery(1)) - delivery();
+  }
   // Tokens that the KV memory of a rank holds if no window gives blocks back.
   std::int64_t kv_tokens() const {
-    return kv_blocks / (kv.groups.separate_pools() ? 1 : kv.groups.count()) * limits.block_size;
+    return kv_blocks / (kv.groups.separate_pools() ? 1 : kv.groups.count()) *
+           engine.memory.block_size;
   }
-  bool adapters() const { return limits.max_loras > 0 || kv.adapter_blocks > 0; }
+  bool adapters() const { return kv.adapter_slots > 0 || kv.adapter_blocks > 0; }
 };
 
 class Replica;
@@ -144,7 +146,7 @@ struct ReplicaCounts {
 
 class Replica {
  public:
-  // Borrows load and observer.
+  // Borrows config, load and observer.
   Replica(const ReplicaConfig& config, std::unique_ptr<Scheduler> scheduler,
           const RequestLoad& load, ReplicaObserver& observer);
 
@@ -272,7 +274,9 @@ class Replica {
   void resume();
   static std::vector<Held>::const_iterator find(const std::vector<Held>& in, std::uint32_t request);
 
-  ReplicaConfig config_;
+  const ReplicaConfig& config_;
+  const std::int32_t stages_;
+  const bool async_;
   std::unique_ptr<Scheduler> scheduler_;
   const RequestLoad& load_;
   ReplicaObserver& observer_;

@@ -128,7 +128,7 @@ void Replica::end_token(const Made& made, SimTime now, FrontEndDelivery& deliver
   observer_.token(s.request, delivered, s.last_token, s.last_token.ps == 0);
   s.last_token = delivered;
   s.made += made.tokens;
-  if (config_.stages > 1) --s.in_flight;
+  if (stages_ > 1) --s.in_flight;
   if (s.made == s.target - s.prompt) {
     state_.decode_group.end_other(made.slot);
     finish(made.slot, now, delivered);

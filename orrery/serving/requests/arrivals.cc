@@ -1,19 +1,24 @@
 #include "orrery/serving/requests/arrivals.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 
 #include "orrery/base/error.h"
 #include "orrery/base/kinds.h"
 
 namespace orrery {
 
-#define KIND(name, make, ...) std::unique_ptr<ArrivalProcess> make(const ArrivalParameters& p);
+#define KIND(name, make, declare, ...)                              \
+  std::unique_ptr<ArrivalProcess> make(const ArrivalParameters& p); \
+  void declare(Fields&, OwnParameters&);
 #include "orrery/serving/requests/arrivals.def"
 #undef KIND
 
 const std::vector<ArrivalKind>& arrival_kinds() {
   static const std::vector<ArrivalKind> kinds = {
-#define KIND(name, make, doc, ...) {name, doc, make, {__VA_ARGS__}},
+#define KIND(name, make, declare, doc, ...) {name, doc, make, declare, {__VA_ARGS__}},
 #include "orrery/serving/requests/arrivals.def"
 #undef KIND
   };
@@ -32,17 +37,52 @@ std::vector<std::string> arrivals_that_read(bool ArrivalReads::* parameter, bool
   return names;
 }
 
+namespace {
+
+// The processes that have a parameter for themselves.
+std::vector<std::string> arrivals_with(std::string_view parameter) {
+  std::vector<std::string> names;
+  for (const ArrivalKind& k : arrival_kinds()) {
+    OwnParameters own;
+    Fields fields;
+    k.declare(fields, own);
+    if (fields.find(parameter) != nullptr) names.emplace_back(k.name);
+  }
+  return names;
+}
+
+}  // namespace
+
+void declare_arrivals(Fields& fields, OwnParameters& own, const std::string& process) {
+  for (const ArrivalKind& kind : arrival_kinds()) {
+    Fields its;
+    kind.declare(its, own);
+    for (const Field& field : its.all()) {
+      if (fields.find(field.name()) != nullptr) continue;
+      const std::vector<std::string> owners = arrivals_with(field.name());
+      fields.add(field).needs(
+          fmt::format("load.arrivals {}", fmt::join(owners, " or ")), [owners, &process] {
+            return std::find(owners.begin(), owners.end(), process) != owners.end();
+          });
+    }
+  }
+}
+
+void set_arrival_parameter(OwnParameters& own, std::string_view process, const std::string& key,
+                           const std::string& value) {
+  Fields fields;
+  arrival_kind(process).declare(fields, own);
+  Node keys;
+  set_path(keys, key, scalar_node(value, "load." + key));
+  fields.read(keys);
+}
+
 std::unique_ptr<ArrivalProcess> make_arrivals(std::string_view name, const ArrivalParameters& p) {
-  const auto need = [](const char* key, double v, double least, double most) {
-    if (v >= least && v <= most) return;
-    throw InputError(fmt::format("load.{}: expected {} to {}, got {}", key, least, most, v));
-  };
-  need("rate", p.rate, 1e-9, 1e9);
-  need("burstiness", p.burstiness, 1e-3, 1e6);
-  need("end_rate", p.end_rate, 1e-9, 1e9);
-  need("period", p.period.value(), 1e-3, 1e9);
-  need("amplitude", p.amplitude, 0, 1);
-  return arrival_kind(name).make(p);
+  const ArrivalKind& kind = arrival_kind(name);
+  constexpr double kLeast = 1e-9, kMost = 1e9;
+  if (!(p.rate >= kLeast && p.rate <= kMost))
+    throw InputError(fmt::format("load.rate: expected {} to {}, got {}", kLeast, kMost, p.rate));
+  return kind.make(p);
 }
 
 }  // namespace orrery

@@ -17,10 +17,21 @@ class Poisson : public ArrivalProcess {
   double rate_;
 };
 
+struct GammaParameters {
+  double burstiness = 1;  // shape of the gaps, as in vLLM: 1 is Poisson, below 1 is burstier
+
+  void declare(Fields& f) {
+    f.add("burstiness", burstiness,
+          "gamma arrivals: 1 is the same as poisson, less than 1 is burstier")
+        .range(1e-3, 1e6);
+  }
+};
+
 // Gaps of a gamma distribution; a coefficient of variation of 1/sqrt(burstiness).
 class Gamma : public ArrivalProcess {
  public:
-  explicit Gamma(const ArrivalParameters& p) : rate_(p.rate), shape_(p.burstiness) {}
+  explicit Gamma(const ArrivalParameters& p)
+      : rate_(p.rate), shape_(p.own.of<GammaParameters>().burstiness) {}
   double next(double now, RandomStream& random) override {
     return now +
            boost::math::gamma_p_inv(shape_, random.uniform(), DoubleMath()) / (shape_ * rate_);
@@ -51,6 +62,7 @@ class AtOnce : public ArrivalProcess {
 std::unique_ptr<ArrivalProcess> make_poisson(const ArrivalParameters& p) {
   return std::make_unique<Poisson>(p);
 }
+void declare_gamma(Fields& f, OwnParameters& own) { own.of<GammaParameters>().declare(f); }
 std::unique_ptr<ArrivalProcess> make_gamma(const ArrivalParameters& p) {
   return std::make_unique<Gamma>(p);
 }

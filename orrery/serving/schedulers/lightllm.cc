@@ -43,6 +43,8 @@ class LightLlm : public Scheduler {
     ++decodes_;
   }
 
+  bool prompts_alone() const override { return true; }
+
  private:
   struct Load {
     std::int64_t held, left;  // tokens: in the KV cache, and to come
@@ -58,7 +60,7 @@ class LightLlm : public Scheduler {
     const auto at = std::upper_bound(loads_.begin(), loads_.end(), newcomer,
                                      [](const Load& a, const Load& b) { return a.left > b.left; });
     const auto place = loads_.insert(at, newcomer);
-    const std::int64_t block = engine.limits().block_size;
+    const std::int64_t block = engine.kv.block_size();
     std::int64_t held = 0, sequences = 0, peak = 0;
     for (const Load& l : loads_) {
       held += l.held;
@@ -72,7 +74,7 @@ class LightLlm : public Scheduler {
   }
 
   void admit(EngineState& engine, StepPlan& plan) {
-    const SchedulerLimits& l = engine.limits();
+    const EngineProfile::Scheduler& l = engine.limits();
     if (engine.queues.waiting.empty()) return;
     loads_.clear();
     for (Slot slot : engine.queues.running) loads_.push_back(load_of(engine.at(slot)));
@@ -99,6 +101,8 @@ class LightLlm : public Scheduler {
 
 }  // namespace
 
-std::unique_ptr<Scheduler> make_lightllm() { return std::make_unique<LightLlm>(); }
+std::unique_ptr<Scheduler> make_lightllm(const SchedulerSetup&) {
+  return std::make_unique<LightLlm>();
+}
 
 }  // namespace orrery

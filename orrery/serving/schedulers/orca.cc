@@ -33,6 +33,6 @@ class Orca : public Scheduler {
 
 }  // namespace
 
-std::unique_ptr<Scheduler> make_orca() { return std::make_unique<Orca>(); }
+std::unique_ptr<Scheduler> make_orca(const SchedulerSetup&) { return std::make_unique<Orca>(); }
 
 }  // namespace orrery

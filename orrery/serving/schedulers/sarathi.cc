@@ -55,7 +55,7 @@ class Sarathi : public Scheduler {
   }
 
   void admit(EngineState& engine, StepPlan& plan) {
-    const SchedulerLimits& l = engine.limits();
+    const EngineProfile::Scheduler& l = engine.limits();
     while (!engine.queues.waiting.empty() && budget_ > 0 &&
            static_cast<std::int64_t>(engine.queues.running.size()) < l.max_num_seqs) {
       Sequence& s = engine.at(engine.queues.waiting.front());
@@ -76,6 +76,8 @@ class Sarathi : public Scheduler {
 
 }  // namespace
 
-std::unique_ptr<Scheduler> make_sarathi() { return std::make_unique<Sarathi>(); }
+std::unique_ptr<Scheduler> make_sarathi(const SchedulerSetup&) {
+  return std::make_unique<Sarathi>();
+}
 
 }  // namespace orrery

@@ -7,11 +7,11 @@
 // `running` until the engine removes it. A scheduler under which decoding is one token a step for
 // every sequence can leave these to the decode group (decode_group.h).
 //
-// Adding one: a file that implements Scheduler, and an entry of schedulers.def (docs/serving.md).
+// Adding one: a file that implements Scheduler and declares its parameters, and an entry of
+// schedulers.def (docs/serving.md).
 #pragma once
 
 #include <memory>
-#include <string_view>
 #include <vector>
 
 #include "orrery/serving/schedulers/scheduler_kinds.h"
@@ -41,9 +41,24 @@ class Scheduler {
   // free. REQUIRES that the last plan was the decode group alone, and that since then no sequence
   // has come, gone or given back a block.
   virtual bool repeats(const EngineState& /*engine*/) const { return false; }
+
+  // ---- what closed forms and engines ask before any step ----
+
+  // Whether a step that computes prompts carries no decodes.
+  virtual bool prompts_alone() const { return false; }
+  // The number of prompts of `tokens` new tokens each that a step of all ranks computes, where the
+  // token budget takes `fitting`.
+  virtual std::int64_t prompts_in_step(std::int64_t fitting, std::int64_t /*tokens*/) const {
+    return fitting;
+  }
+  // Attention data parallelism: most steps for which prompts wait until every rank has one
+  // (engine.h). 0: they do not wait.
+  virtual std::int64_t balance_timeout() const { return 0; }
+  // Throws NoData if the parameters exclude speculative decoding.
+  virtual void check_drafts() const {}
 };
 
-// A new scheduler of the kind called `name`. Throws InputError with the nearest name.
-std::unique_ptr<Scheduler> make_scheduler(std::string_view name);
+// A new scheduler of the kind that the profile names. Throws InputError with the nearest name.
+std::unique_ptr<Scheduler> make_scheduler(const SchedulerSetup& setup);
 
 }  // namespace orrery

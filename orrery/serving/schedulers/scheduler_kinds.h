@@ -1,7 +1,10 @@
-// The registry of batch schedulers: their names, and what the rest of Orrery must know of each.
+// The registry of batch schedulers: their names, their parameters, and what the rest of Orrery must
+// know of each.
 //
 // Other rooms never compare a scheduler's name. They ask for its traits, so that a new scheduler is
-// one source file and one line of schedulers.def (docs/serving.md, section Adding one).
+// one source file and one line of schedulers.def (docs/serving.md, section Adding). The parameters
+// that a scheduler has for itself are a struct in its source. They are keys of the group
+// `scheduler` of an engine's profile, and have an effect under this scheduler alone.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +13,13 @@
 #include <string_view>
 #include <vector>
 
+#include "orrery/base/fields.h"
+#include "orrery/base/node.h"
+#include "orrery/workload/plan/engine.h"
+
 namespace orrery {
 
 class Scheduler;
-
-// Whether a step that computes prompts also carries decodes.
-enum class PromptSteps : std::uint8_t {
-  kWithDecodes,         // prompts and decodes share steps
-  kAlone,               // a step with prompts carries no decodes
-  kAloneUnlessChunked,  // as kAlone, unless the engine sets mixed_chunk
-};
 
 // How the scheduler counts KV blocks of layers with a sliding window (orrery/memory/kv_groups.h).
 enum class WindowPools : std::uint8_t {
@@ -29,10 +29,8 @@ enum class WindowPools : std::uint8_t {
 };
 
 // Properties of a scheduler. The defaults hold for a scheduler whose line in the registry names
-// none: prompts join decodes, a prompt takes all of its blocks at admission, and no further
-// technique is simulated.
+// none: a prompt takes all of its blocks at admission, and no further technique is simulated.
 struct SchedulerTraits {
-  PromptSteps prompts = PromptSteps::kWithDecodes;
   // Admission takes the KV blocks of a whole prompt, though the prompt is computed in chunks.
   bool takes_whole_prompts = true;
   WindowPools windows = WindowPools::kNone;
@@ -51,10 +49,17 @@ struct SchedulerTraits {
   bool contiguous_kv = false;  // KV memory reserved in one piece for each sequence
 };
 
+// The setup that a scheduler is made for. A scheduler reads its parameters when it is made.
+struct SchedulerSetup {
+  const EngineProfile::Scheduler& profile;
+  std::int32_t ranks = 1;  // of attention data parallelism
+};
+
 // One line of schedulers.def.
 struct SchedulerKind {
   std::string_view name, doc;
-  std::unique_ptr<Scheduler> (*make)();
+  std::unique_ptr<Scheduler> (*make)(const SchedulerSetup&);
+  void (*declare)(Fields&, OwnParameters&);  // its own parameters
   SchedulerTraits traits;
 };
 
@@ -64,5 +69,17 @@ const std::vector<SchedulerKind>& scheduler_kinds();
 const SchedulerKind& scheduler_kind(std::string_view name);
 // Names of all schedulers with a trait that is a technique, in the order of schedulers.def.
 std::vector<std::string> schedulers_with(bool SchedulerTraits::* technique);
+
+std::string_view to_text(EngineProfile::Scheduler::Order order);
+
+// Declares the keys that all schedulers have, and among them those that each has for itself.
+void declare(Fields& fields, EngineProfile::Scheduler& scheduler);
+// Throws InputError for the first of the `keys`, which turned `before` into `after`, that sets a
+// parameter of other schedulers only. A value in a file that equals the one before sets nothing,
+// because a resolved configuration states every value.
+void check_policy_keys(const Node& keys, const EngineProfile::Scheduler& before,
+                       const EngineProfile::Scheduler& after);
+// Throws NoData if the scheduler has no speculative decoding with its parameters.
+void check_drafts(const EngineProfile::Scheduler& scheduler);
 
 }  // namespace orrery

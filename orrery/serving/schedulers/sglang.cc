@@ -32,6 +32,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "orrery/base/error.h"
 #include "orrery/serving/schedulers/scheduler.h"
 
 namespace orrery {
@@ -44,17 +45,43 @@ constexpr double kFirstShare = 0.7, kLeastShare = 0.14 * kFirstShare;
 constexpr double kDecay = (kFirstShare - kLeastShare) / 600;
 constexpr double kTokensAhead = 20;
 
+struct SglangParameters {
+  bool mixed_chunk = false;  // steps that carry prompts also carry decodes
+  // A step takes prompts until they have used up this many tokens (max-prefill-tokens). The last
+  // may exceed it; without chunked prefill only the first may. 0: no limit.
+  std::int64_t max_prefill_tokens = 0;
+  // Number of decode steps after which the queue is read, if no step carried a prompt.
+  std::int64_t recv_interval = 1;
+
+  void declare(Fields& f) {
+    f.add("mixed_chunk", mixed_chunk, "SGLang: steps with prompts also carry decodes")
+        .alias("enable_mixed_chunk");
+    f.add("max_prefill_tokens", max_prefill_tokens,
+          "SGLang: a step takes prompts until they have used up this many tokens; 0: no limit")
+        .unit("tokens")
+        .range(0, 1e7);
+    f.add("recv_interval", recv_interval, "SGLang: decode steps between two looks at the queue")
+        .alias("scheduler_recv_interval")
+        .range(1, 1e6);
+  }
+};
+
 class Sglang : public Scheduler {
  public:
+  explicit Sglang(const SchedulerSetup& setup)
+      : parameters_(setup.profile.own.of<SglangParameters>()),
+        chunked_(setup.profile.chunked_prefill),
+        ranks_(setup.ranks) {}
+
   void plan(EngineState& engine, StepPlan& plan) override {
     const auto running = engine.queues.running.size();
     if (running == 0) share_ = kFirstShare;
     if (running < full_at_) full_at_ = 0;
     budget_ = engine.limits().max_num_batched_tokens;
-    const std::int64_t most = engine.limits().max_prefill_tokens;
+    const std::int64_t most = parameters_.max_prefill_tokens;
     prompt_budget_ = most > 0 ? most : std::numeric_limits<std::int64_t>::max() / 2;
     receive(engine);
-    if (engine.limits().mixed_chunk) {
+    if (parameters_.mixed_chunk) {
       plan_decodes(engine, plan);
       const std::size_t decodes = plan.work.size();
       prompt_budget_ -= static_cast<std::int64_t>(decodes);
@@ -73,11 +100,24 @@ class Sglang : public Scheduler {
     }
   }
 
+  bool prompts_alone() const override { return !parameters_.mixed_chunk; }
+
+  std::int64_t prompts_in_step(std::int64_t fitting, std::int64_t tokens) const override {
+    const std::int64_t most = parameters_.max_prefill_tokens * ranks_;
+    if (most == 0) return fitting;
+    return std::clamp<std::int64_t>(chunked_ ? (most + tokens - 1) / tokens : (most - 1) / tokens,
+                                    1, fitting);
+  }
+
+  void check_drafts() const override {
+    if (parameters_.mixed_chunk)
+      throw NoData("speculation: SGLang does not combine mixed_chunk with speculative decoding");
+  }
+
  private:
   // Decides whether the queue is read before this step.
   void receive(const EngineState& engine) {
-    received_ =
-        prompted_ || engine.queues.running.empty() || decoded_ >= engine.limits().recv_interval;
+    received_ = prompted_ || engine.queues.running.empty() || decoded_ >= parameters_.recv_interval;
     prompted_ = false;
     if (received_) decoded_ = 0;
   }
@@ -104,7 +144,7 @@ class Sglang : public Scheduler {
     if (!pool) return tokens;
     engine.kv.skip(s, s.computed);
     const std::int64_t rows = pool->free() + s.window_rows;
-    return std::clamp<std::int64_t>(rows * engine.limits().block_size - s.computed, 0, tokens);
+    return std::clamp<std::int64_t>(rows * engine.kv.block_size() - s.computed, 0, tokens);
   }
 
   // Whether that pool has room for a newcomer's first chunk of `tokens` tokens and for its decodes.
@@ -112,13 +152,13 @@ class Sglang : public Scheduler {
     if (!engine.kv.window_pool()) return true;
     const std::int64_t least =
         alone ? tokens : std::max<std::int64_t>(tokens, engine.kv.groups().window);
-    return KvGroups::rows(least, engine.limits().block_size) + (alone ? 0 : 1) <=
+    return KvGroups::rows(least, engine.kv.block_size()) + (alone ? 0 : 1) <=
            engine.kv.window_free();
   }
 
   void order_by_prefix(EngineState& engine) {
     auto& waiting = engine.queues.waiting;
-    if (!engine.kv.pool().caching() || engine.limits().order != QueueOrder::kLpm ||
+    if (!engine.kv.pool().caching() || engine.queues.order() != QueueOrder::kLpm ||
         waiting.size() > kMostSorted || waiting.size() < 2)
       return;
     by_prefix_.clear();
@@ -136,7 +176,8 @@ class Sglang : public Scheduler {
 
   // `first`: the step carries no prompt yet.
   void admit(EngineState& engine, StepPlan& plan, bool first) {
-    const SchedulerLimits& l = engine.limits();
+    const EngineProfile::Scheduler& l = engine.limits();
+    const std::int64_t block = engine.kv.block_size();
     double expected = 0;  // tokens by which running sequences are expected to grow
     for (Slot slot : engine.queues.running)
       expected += share_ * static_cast<double>(output_left(engine.at(slot)));
@@ -146,8 +187,8 @@ class Sglang : public Scheduler {
       const std::int64_t free = engine.kv.free_after_prefix();
       const bool alone = engine.queues.running.empty();
       // Tokens that the cache holds in host memory need room as well.
-      const std::int64_t held = s.tokens - engine.kv.prefix_blocks() * l.block_size;
-      const double room = static_cast<double>(free * l.block_size) - expected;
+      const std::int64_t held = s.tokens - engine.kv.prefix_blocks() * block;
+      const double room = static_cast<double>(free * block) - expected;
       const std::int64_t chunk =
           l.chunked_prefill ? std::min<std::int64_t>(wanted, budget_) : wanted;
       if (static_cast<std::int64_t>(engine.queues.running.size()) >= l.max_num_seqs ||
@@ -224,6 +265,9 @@ class Sglang : public Scheduler {
     std::int32_t tokens;
     Slot slot;
   };
+  const SglangParameters parameters_;
+  const bool chunked_;        // prompts are computed in chunks
+  const std::int64_t ranks_;  // of attention data parallelism
   std::vector<Prefix> by_prefix_;
   double share_ = kFirstShare;
   std::size_t full_at_ =
@@ -236,6 +280,9 @@ class Sglang : public Scheduler {
 
 }  // namespace
 
-std::unique_ptr<Scheduler> make_sglang() { return std::make_unique<Sglang>(); }
+void declare_sglang(Fields& f, OwnParameters& own) { own.of<SglangParameters>().declare(f); }
+std::unique_ptr<Scheduler> make_sglang(const SchedulerSetup& setup) {
+  return std::make_unique<Sglang>(setup);
+}
 
 }  // namespace orrery

@@ -31,6 +31,8 @@ class StaticBatching : public Scheduler {
     }
   }
 
+  bool prompts_alone() const override { return true; }
+
  private:
   static void form_batch(EngineState& engine) {
     while (!engine.queues.waiting.empty() &&
@@ -46,7 +48,7 @@ class StaticBatching : public Scheduler {
   }
 
   static void plan_prompts(EngineState& engine, StepPlan& plan) {
-    const SchedulerLimits& l = engine.limits();
+    const EngineProfile::Scheduler& l = engine.limits();
     std::int64_t budget = l.max_num_batched_tokens;
     for (Slot slot : engine.queues.running) {
       Sequence& s = engine.at(slot);
@@ -69,6 +71,8 @@ class StaticBatching : public Scheduler {
 
 }  // namespace
 
-std::unique_ptr<Scheduler> make_static_batching() { return std::make_unique<StaticBatching>(); }
+std::unique_ptr<Scheduler> make_static_batching(const SchedulerSetup&) {
+  return std::make_unique<StaticBatching>();
+}
 
 }  // namespace orrery

@@ -15,19 +15,57 @@
 // than the budget without chunked prefill is computed whole, alone among newcomers.
 // Where prompts are held (attention data parallel, engine.h) a step that decodes carries none. With
 // batch_wait_steps a step that decodes carries none either, until the prompts that could join it
-// and its decodes have batch_wait_tokens tokens, or that many such steps have passed
+// and its decodes have batch_wait_ratio of the budget, or that many such steps have passed
 // (_waiting_requests, tensorrt_llm/_torch/pyexecutor/py_executor.py).
 // Left out: policies that share a chunk among prompts.
 #include <algorithm>
+#include <cmath>
 
 #include "orrery/serving/schedulers/scheduler.h"
 
 namespace orrery {
 namespace {
 
+struct TrtLlmParameters {
+  // With attention data parallelism: most steps for which prompts wait until every rank has one
+  // (orrery/serving/engine/engine.h). 0: they do not wait.
+  std::int64_t balance_timeout = 0;
+  // Without attention data parallelism: while sequences decode, prompts wait for at most this many
+  // steps, unless the step with them has at least batch_wait_ratio * max_num_batched_tokens tokens
+  // (batch_wait_timeout_iters and batch_wait_max_tokens_ratio). 0 steps: they do not wait.
+  std::int64_t batch_wait_steps = 0;
+  double batch_wait_ratio = 0;
+
+  void declare(Fields& f) {
+    f.add(
+         "balance_timeout", balance_timeout,
+         "TensorRT-LLM, attention data parallel: most steps that prompts wait until every rank has "
+         "one; 0: they do not wait")
+        .unit("steps")
+        .range(0, 1e6);
+    f.add("batch_wait_steps", batch_wait_steps,
+          "TensorRT-LLM: most decode steps that prompts wait until a step with them is large "
+          "enough; 0: they do not wait")
+        .alias("batch_wait_timeout_iters")
+        .unit("steps")
+        .range(0, 1e6);
+    f.add("batch_wait_ratio", batch_wait_ratio,
+          "tokens of a step for which prompts wait no longer, relative to max_num_batched_tokens")
+        .alias("batch_wait_max_tokens_ratio")
+        .range(0, 1);
+  }
+};
+
 class TrtLlm : public Scheduler {
  public:
-  explicit TrtLlm(bool evicts) : evicts_(evicts) {}
+  TrtLlm(const SchedulerSetup& setup, bool evicts)
+      : parameters_(setup.profile.own.of<TrtLlmParameters>()),
+        // The ranks of attention data parallelism balance their prompts instead.
+        wait_steps_(setup.ranks == 1 ? parameters_.batch_wait_steps : 0),
+        wait_tokens_(
+            std::llround(std::ceil(parameters_.batch_wait_ratio *
+                                   static_cast<double>(setup.profile.max_num_batched_tokens)))),
+        evicts_(evicts) {}
 
   void plan(EngineState& engine, StepPlan& plan) override {
     budget_ = engine.limits().max_num_batched_tokens;
@@ -53,15 +91,16 @@ class TrtLlm : public Scheduler {
     if (plan.evicted.empty()) admit(engine, plan);
   }
 
+  std::int64_t balance_timeout() const override { return parameters_.balance_timeout; }
+
  private:
   // Whether prompts that could join this step, which decodes, wait for more of them.
   bool waits(const EngineState& engine) {
-    const SchedulerLimits& l = engine.limits();
-    if (l.batch_wait_steps == 0) return false;
+    if (wait_steps_ == 0) return false;
     const std::int64_t prompts = joining(engine);
     if (prompts == 0) return false;
-    if (waited_ >= l.batch_wait_steps ||
-        l.max_num_batched_tokens - budget_ + prompts >= l.batch_wait_tokens) {
+    const std::int64_t budget = engine.limits().max_num_batched_tokens;
+    if (waited_ >= wait_steps_ || budget - budget_ + prompts >= wait_tokens_) {
       waited_ = 0;
       return false;
     }
@@ -77,7 +116,7 @@ class TrtLlm : public Scheduler {
       const Sequence& s = engine.at(slot);
       if (!s.decodes()) tokens += s.wanted();
     }
-    const SchedulerLimits& l = engine.limits();
+    const EngineProfile::Scheduler& l = engine.limits();
     auto running = static_cast<std::int64_t>(engine.queues.running.size());
     std::int64_t free = engine.kv.pool().free() - (evicts_ ? 0 : promised(engine));
     for (Slot slot : engine.queues.waiting) {
@@ -96,7 +135,7 @@ class TrtLlm : public Scheduler {
   // Number of the `wanted` tokens that go into this step.
   std::int32_t chunk(const EngineState& engine, const StepPlan& plan, std::int64_t wanted) const {
     if (wanted <= budget_) return static_cast<std::int32_t>(wanted);
-    const std::int64_t whole = budget_ - budget_ % engine.limits().block_size;
+    const std::int64_t whole = budget_ - budget_ % engine.kv.block_size();
     return static_cast<std::int32_t>(whole == 0 && plan.work.empty() ? budget_ : whole);
   }
 
@@ -111,7 +150,7 @@ class TrtLlm : public Scheduler {
   }
 
   void admit(EngineState& engine, StepPlan& plan) {
-    const SchedulerLimits& l = engine.limits();
+    const EngineProfile::Scheduler& l = engine.limits();
     if (engine.queues.waiting.empty()) return;
     std::int64_t kept = evicts_ ? 0 : promised(engine);
     bool first = true;
@@ -138,14 +177,21 @@ class TrtLlm : public Scheduler {
     }
   }
 
-  bool evicts_;
+  const TrtLlmParameters parameters_;
+  const std::int64_t wait_steps_, wait_tokens_;
+  const bool evicts_;
   std::int64_t budget_ = 0;
   std::int64_t waited_ = 0;  // steps for which the prompts have waited
 };
 
 }  // namespace
 
-std::unique_ptr<Scheduler> make_trtllm_no_evict() { return std::make_unique<TrtLlm>(false); }
-std::unique_ptr<Scheduler> make_trtllm_max_utilization() { return std::make_unique<TrtLlm>(true); }
+void declare_trtllm(Fields& f, OwnParameters& own) { own.of<TrtLlmParameters>().declare(f); }
+std::unique_ptr<Scheduler> make_trtllm_no_evict(const SchedulerSetup& setup) {
+  return std::make_unique<TrtLlm>(setup, false);
+}
+std::unique_ptr<Scheduler> make_trtllm_max_utilization(const SchedulerSetup& setup) {
+  return std::make_unique<TrtLlm>(setup, true);
+}
 
 }  // namespace orrery

@@ -36,9 +36,11 @@ class VllmV0 : public Scheduler {
     }
   }
 
+  bool prompts_alone() const override { return true; }
+
  private:
   static void plan_prompts(EngineState& engine, StepPlan& plan) {
-    const SchedulerLimits& l = engine.limits();
+    const EngineProfile::Scheduler& l = engine.limits();
     std::int64_t longest = 0;
     while (!engine.queues.waiting.empty() &&
            static_cast<std::int64_t>(engine.queues.running.size()) < l.max_num_seqs) {
@@ -71,6 +73,8 @@ class VllmV0 : public Scheduler {
 
 }  // namespace
 
-std::unique_ptr<Scheduler> make_vllm_v0() { return std::make_unique<VllmV0>(); }
+std::unique_ptr<Scheduler> make_vllm_v0(const SchedulerSetup&) {
+  return std::make_unique<VllmV0>();
+}
 
 }  // namespace orrery

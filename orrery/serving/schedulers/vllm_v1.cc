@@ -7,8 +7,8 @@
 // was planned in this step already; it is computed again later. If that was the sequence that
 // needed blocks, the others behind it wait for the next step. Newcomers are taken only in a step
 // without evictions, in order, while budget, max_num_seqs and free blocks last; the first that does
-// not fit stops the rest, and none evicts. One whose adapter would be more than max_loras is passed
-// over.
+// not fit stops the rest, and none evicts. One whose adapter would be more than adapter_slots is
+// passed over.
 //
 // Beyond this file: paged blocks, hashes, the order in which blocks are reused (block_pool.h);
 // placeholders of asynchronous scheduling (replica.h); graph padding and host time (the step room).
@@ -29,8 +29,21 @@
 namespace orrery {
 namespace {
 
+struct VllmV1Parameters {
+  std::int64_t long_prefill_token_threshold = 0;  // most tokens of one prompt a step; 0: no limit
+
+  void declare(Fields& f) {
+    f.add("long_prefill_token_threshold", long_prefill_token_threshold,
+          "most tokens of one prompt in a step; 0: no limit")
+        .unit("tokens")
+        .range(0, 1e7);
+  }
+};
+
 class VllmV1 : public Scheduler {
  public:
+  explicit VllmV1(const VllmV1Parameters& parameters) : parameters_(parameters) {}
+
   void plan(EngineState& engine, StepPlan& plan) override {
     budget_ = engine.limits().max_num_batched_tokens;
     if (!plan_group(engine, plan)) plan_running(engine, plan);
@@ -45,9 +58,9 @@ class VllmV1 : public Scheduler {
   }
 
  private:
-  static std::int64_t chunk(const SchedulerLimits& l, std::int64_t wanted) {
-    return l.long_prefill_token_threshold > 0 ? std::min(wanted, l.long_prefill_token_threshold)
-                                              : wanted;
+  std::int64_t chunk(std::int64_t wanted) const {
+    const std::int64_t most = parameters_.long_prefill_token_threshold;
+    return most > 0 ? std::min(wanted, most) : wanted;
   }
 
   // The ordinary step, in which the budget suffices for all running sequences but the last. Members
@@ -60,7 +73,7 @@ class VllmV1 : public Scheduler {
     for (std::size_t i = 0; enough && i < group.others().size(); ++i) {
       const Slot slot = group.others()[i];
       const Sequence& s = engine.at(slot);
-      const std::int64_t wanted = chunk(engine.limits(), s.wanted()), n = std::min(wanted, budget);
+      const std::int64_t wanted = chunk(s.wanted()), n = std::min(wanted, budget);
       enough = n == wanted || group.all_before(s);
       if (n == 0) break;
       const std::int64_t needed = engine.kv.blocks_for(s.computed + n);
@@ -86,7 +99,7 @@ class VllmV1 : public Scheduler {
   // Whether those that are evicted are the last of the running, whoever needs blocks: then they are
   // the same for the needs of all together.
   static bool evicts_last(const EngineState& engine) {
-    return engine.limits().order != QueueOrder::kPriority && !engine.kv.windowed();
+    return engine.queues.order() != QueueOrder::kPriority && !engine.kv.windowed();
   }
 
   // Evicts the last of the running until blocks suffice for the decode group and the work.
@@ -126,12 +139,10 @@ class VllmV1 : public Scheduler {
   }
 
   void plan_running(EngineState& engine, StepPlan& plan) {
-    const SchedulerLimits& l = engine.limits();
     auto& running = engine.queues.running;
     for (std::size_t i = 0; i < running.size() && budget_ > 0; ++i) {
       const Slot slot = running[i];
-      const auto n =
-          static_cast<std::int32_t>(std::min(chunk(l, engine.at(slot).wanted()), budget_));
+      const auto n = static_cast<std::int32_t>(std::min(chunk(engine.at(slot).wanted()), budget_));
       if (n == 0) continue;
       bool evicted_itself = false;
       while (!evicted_itself && !engine.kv.grow(engine.at(slot), n)) {
@@ -152,7 +163,7 @@ class VllmV1 : public Scheduler {
   // Index in `running` of the sequence that is evicted first.
   static std::size_t victim(const EngineState& engine) {
     const auto& running = engine.queues.running;
-    if (engine.limits().order != QueueOrder::kPriority) return running.size() - 1;
+    if (engine.queues.order() != QueueOrder::kPriority) return running.size() - 1;
     const auto worst = std::max_element(running.begin(), running.end(), [&](Slot a, Slot b) {
       const Sequence &x = engine.at(a), &y = engine.at(b);
       return x.priority != y.priority ? x.priority < y.priority : x.request < y.request;
@@ -170,28 +181,29 @@ class VllmV1 : public Scheduler {
   }
 
   void admit(EngineState& engine, StepPlan& plan) {
-    const SchedulerLimits& l = engine.limits();
-    if (l.max_loras > 0) gather_adapters(engine);
+    const EngineProfile::Scheduler& l = engine.limits();
+    const std::int64_t adapters = engine.adapter_slots();
+    if (adapters > 0) gather_adapters(engine);
     bool first = true;
     while (!engine.queues.waiting.empty() && budget_ > 0 &&
            static_cast<std::int64_t>(engine.queues.running.size()) < l.max_num_seqs) {
       const Slot slot = engine.queues.waiting.front();
       const Sequence& s = engine.at(slot);
-      if (l.max_loras > 0 && !adapter_fits(s, l)) {
+      if (adapters > 0 && !adapter_fits(s, adapters)) {
         engine.queues.waiting.pop_front();
         passed_over_.push_back(slot);
         continue;
       }
-      if (l.reserve_full && engine.kv.lacks_blocks(s)) break;
+      if (engine.kv.lacks_blocks(s)) break;
       const std::int32_t cached = engine.kv.cached_prefix(s);
-      std::int64_t n = chunk(l, s.tokens - cached);
+      std::int64_t n = chunk(s.tokens - cached);
       if (l.chunked_prefill) {
         n = std::min(n, budget_);
       } else if (n > budget_ && (!first || n <= l.max_num_batched_tokens)) {
         break;
       }
       const std::int64_t free = engine.kv.free_after_prefix();
-      if (l.reserve_full && engine.kv.needed_at_once(s.tokens) > free) break;
+      if (engine.kv.needed_at_once(s.tokens) > free) break;
       if (engine.kv.blocks_for(cached + n) - engine.kv.prefix_blocks() > free) break;
       if (!engine.kv.place(engine.at(slot))) break;
       adapters_.add(s.adapter);
@@ -208,7 +220,7 @@ class VllmV1 : public Scheduler {
     // A later step of the same group takes blocks and gives none back, so that whoever did not fit
     // still does not. It may when less of its prefix is cached then: its first chunk keeps fewer
     // blocks, and a prompt that is not cut has a step of its own once it exceeds the budget.
-    const bool alike = !engine.kv.pool().caching() || (l.reserve_full && l.chunked_prefill);
+    const bool alike = !engine.kv.pool().caching() || l.chunked_prefill;
     held_back_ = alike && !engine.queues.waiting.empty();
   }
 
@@ -216,10 +228,11 @@ class VllmV1 : public Scheduler {
     adapters_.clear();
     for (Slot slot : engine.queues.running) adapters_.add(engine.at(slot).adapter);
   }
-  bool adapter_fits(const Sequence& s, const SchedulerLimits& l) const {
-    return s.adapter < 0 || adapters_.size() < l.max_loras || adapters_.has(s.adapter);
+  bool adapter_fits(const Sequence& s, std::int64_t slots) const {
+    return s.adapter < 0 || adapters_.size() < slots || adapters_.has(s.adapter);
   }
 
+  const VllmV1Parameters parameters_;
   std::int64_t budget_ = 0;
   bool held_back_ = false;  // no newcomer is admitted before something gives back blocks or leaves
   AdapterSet adapters_;     // of the running
@@ -229,6 +242,9 @@ class VllmV1 : public Scheduler {
 
 }  // namespace
 
-std::unique_ptr<Scheduler> make_vllm_v1() { return std::make_unique<VllmV1>(); }
+void declare_vllm_v1(Fields& f, OwnParameters& own) { own.of<VllmV1Parameters>().declare(f); }
+std::unique_ptr<Scheduler> make_vllm_v1(const SchedulerSetup& setup) {
+  return std::make_unique<VllmV1>(setup.profile.own.of<VllmV1Parameters>());
+}
 
 }  // namespace orrery

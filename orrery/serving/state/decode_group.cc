@@ -41,7 +41,7 @@ bool DecodeGroup::take_in(EngineState& engine) {
   if (!allowed_) return false;
   engine.count_blocks_again();
   if (!formed_) {
-    phases_.resize(static_cast<std::size_t>(engine.limits().block_size));
+    phases_.resize(static_cast<std::size_t>(engine.kv.block_size()));
     takers_.resize(phases_.size());
     due_ = phase(planned_);
     others_ = engine.queues.running;
@@ -87,7 +87,7 @@ std::int64_t DecodeGroup::blocks_needed(const EngineState& engine) const {
 void DecodeGroup::list_skipping(const EngineState& engine, std::vector<Slot>& out) const {
   // A sequence needs a block when a whole number of blocks is computed. A block falls out of the
   // window window - 1 tokens after that.
-  const std::int64_t block = engine.limits().block_size;
+  const std::int64_t block = engine.kv.block_size();
   const std::int64_t later = (engine.kv.groups().window - 1) % block;
   for (Slot slot : phases_[phase(planned_ + block - later)]) {
     if (planned_ <= last_step(engine.at(slot))) out.push_back(slot);

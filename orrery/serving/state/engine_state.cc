@@ -2,11 +2,12 @@
 
 namespace orrery {
 
-EngineState::EngineState(const SchedulerLimits& limits, std::int64_t kv_blocks, bool prefix_caching,
+EngineState::EngineState(const EngineProfile& engine, std::int64_t kv_blocks,
                          const RequestLoad& load, const KvOptions& options)
-    : queues(limits.order),
-      kv(limits, kv_blocks, prefix_caching, load, options),
-      limits_(limits),
+    : queues(engine.scheduler.order),
+      kv(engine, kv_blocks, load, options),
+      limits_(engine.scheduler),
+      adapter_slots_(options.adapter_slots),
       load_(load) {}
 
 Slot EngineState::enter(std::uint32_t request, std::int32_t output) {

@@ -12,22 +12,25 @@
 #include "orrery/serving/state/decode_group.h"
 #include "orrery/serving/state/kv_memory.h"
 #include "orrery/serving/state/queues.h"
-#include "orrery/serving/state/scheduler_limits.h"
+#include "orrery/workload/plan/engine.h"
 
 namespace orrery {
 
 class EngineState {
  public:
-  // Borrows `load`.
-  EngineState(const SchedulerLimits& limits, std::int64_t kv_blocks, bool prefix_caching,
-              const RequestLoad& load, const KvOptions& kv = {});
+  // Borrows engine and load.
+  EngineState(const EngineProfile& engine, std::int64_t kv_blocks, const RequestLoad& load,
+              const KvOptions& kv = {});
 
   Queues queues;
   KvMemory kv;
   DecodeGroup decode_group;
   bool hold_prompts = false;  // the next step carries no prompts (engine.h, balance_timeout)
 
-  const SchedulerLimits& limits() const { return limits_; }
+  // The token budget of a step, the most sequences, and the other keys that all schedulers have.
+  const EngineProfile::Scheduler& limits() const { return limits_; }
+  // KvOptions::adapter_slots.
+  std::int64_t adapter_slots() const { return adapter_slots_; }
   Sequence& at(Slot slot) { return queues.at(slot); }
   const Sequence& at(Slot slot) const { return queues.at(slot); }
 
@@ -88,7 +91,8 @@ class EngineState {
  private:
   static constexpr std::int64_t kQuietSteps = 32;
 
-  SchedulerLimits limits_;
+  const EngineProfile::Scheduler& limits_;
+  const std::int64_t adapter_slots_;
   const RequestLoad& load_;
   // Nobody looks in the prefix cache but sequences that lost their blocks, of which there are
   // `lost_` (Sequence::lost), the last one since step `last_lost_`.

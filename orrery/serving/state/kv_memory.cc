@@ -23,20 +23,21 @@ std::uint64_t adapter_key(std::int32_t adapter) {
 
 }  // namespace
 
-KvMemory::KvMemory(const SchedulerLimits& limits, std::int64_t blocks, bool prefix_caching,
-                   const RequestLoad& load, const KvOptions& options)
-    : max_model_len_(limits.max_model_len),
-      max_batched_tokens_(limits.max_num_batched_tokens),
-      block_size_(limits.block_size),
+KvMemory::KvMemory(const EngineProfile& engine, std::int64_t blocks, const RequestLoad& load,
+                   const KvOptions& options)
+    : max_model_len_(options.max_model_len),
+      max_batched_tokens_(engine.scheduler.max_num_batched_tokens),
+      block_size_(static_cast<std::int32_t>(engine.memory.block_size)),
       groups_(options.groups),
-      pool_(blocks, prefix_caching),
+      pool_(blocks, engine.scheduler.prefix_caching),
       load_(load),
       tiers_(options.host_blocks, options.disk_blocks),
       reserve_(options.reserve),
       adapter_blocks_(options.adapter_blocks),
       state_blocks_(options.state_blocks) {
   if (reserve_ != KvOptions::Reserve::kNothing) extents_.emplace(blocks);
-  if (groups_.separate_pools()) window_pool_.emplace(groups_.window_blocks(blocks), prefix_caching);
+  if (groups_.separate_pools())
+    window_pool_.emplace(groups_.window_blocks(blocks), engine.scheduler.prefix_caching);
   plain_ = groups_.count() == 1 && !window_pool_ && !tiers_.on() && state_blocks_ == 0;
 }
 

@@ -34,22 +34,25 @@
 #include "orrery/serving/state/block_pool.h"
 #include "orrery/serving/state/cache_tiers.h"
 #include "orrery/serving/state/extents.h"
-#include "orrery/serving/state/scheduler_limits.h"
 #include "orrery/serving/state/sequence.h"
+#include "orrery/workload/plan/engine.h"
 
 namespace orrery {
 
-// Properties of KV memory other than its number of blocks.
+// Properties of KV memory other than its number of blocks, and of what lies in it.
 struct KvOptions {
+  std::int64_t max_model_len = 0;  // longest prompt and output, tokens; 0: no limit
   // Contiguous memory: a sequence reserves one extent when it starts, for its prompt and output or
   // for max_model_len tokens (extents.h). REQUIRES no prefix caching.
   enum class Reserve { kNothing, kRequest, kMaxModelLen } reserve = Reserve::kNothing;
   // Blocks kept in host memory and on a disk (cache_tiers.h). REQUIRES prefix caching.
   std::int64_t host_blocks = 0, disk_blocks = 0;
   // Blocks of the pool that one LoRA adapter takes, from the start of the first sequence that uses
-  // it to the end of the last (S-LoRA's unified paging). 0: adapters have slots of their own
-  // (SchedulerLimits::max_loras).
+  // it to the end of the last (S-LoRA's unified paging). 0: adapters have slots of their own.
   std::int64_t adapter_blocks = 0;
+  // Slots for LoRA adapters on the GPU: most different adapters of one step (vLLM's max_loras). 0:
+  // there are no adapters with slots.
+  std::int64_t adapter_slots = 0;
   // Blocks of the pool that a sequence takes for the state of its recurrent layers, from its first
   // block to its end, whatever its length (the blocks of Mamba layers in vLLM's hybrid KV cache
   // manager). 0: the model has no such layers.
@@ -57,15 +60,14 @@ struct KvOptions {
   // Groups of layers. Several groups REQUIRE none of the options above, and a scheduler that counts
   // windows (SchedulerTraits::windows).
   KvGroups groups;
-  bool whole_prompts = false;  // the scheduler takes all blocks of a prompt when it admits it
 };
 
 class KvMemory {
  public:
   // Borrows `load`. `blocks`: size of the pool (of the one for layers without a window if there are
-  // two).
-  KvMemory(const SchedulerLimits& limits, std::int64_t blocks, bool prefix_caching,
-           const RequestLoad& load, const KvOptions& options);
+  // two). Of `engine` it takes the block size, the token budget, and whether prefixes are cached.
+  KvMemory(const EngineProfile& engine, std::int64_t blocks, const RequestLoad& load,
+           const KvOptions& options);
 
   // Counts blocks from now on, where a row is one block, no window gives it back and nothing else
   // takes blocks. REQUIRES that none was taken.
@@ -85,6 +87,7 @@ class KvMemory {
   // The sequence holds the blocks of its first `tokens` tokens, which take_counted() has taken.
   void catch_up(Sequence& s, std::int64_t tokens) const;
 
+  std::int32_t block_size() const { return block_size_; }  // tokens
   const BlockPool& pool() const { return pool_; }
   // The pool of the group with a sliding window; null if it shares pool().
   const BlockPool* window_pool() const { return window_pool_ ? &*window_pool_ : nullptr; }

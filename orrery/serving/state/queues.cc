@@ -1,22 +1,8 @@
 #include "orrery/serving/state/queues.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <string>
-
-#include "orrery/base/error.h"
 
 namespace orrery {
-
-QueueOrder queue_order(std::string_view name) {
-  if (name == "fcfs") return QueueOrder::kFcfs;
-  if (name == "priority") return QueueOrder::kPriority;
-  if (name == "sjf") return QueueOrder::kSjf;
-  if (name == "lpm") return QueueOrder::kLpm;
-  const std::vector<std::string> names = {"fcfs", "priority", "sjf", "lpm"};
-  throw InputError(fmt::format("unknown queue order '{}'{}", name, did_you_mean(name, names)));
-}
 
 Slot Queues::make(std::uint32_t number, const Request& r, std::int32_t output) {
   Slot slot;

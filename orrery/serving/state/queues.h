@@ -7,10 +7,12 @@
 #include <vector>
 
 #include "orrery/serving/requests/request.h"
-#include "orrery/serving/state/scheduler_limits.h"
 #include "orrery/serving/state/sequence.h"
+#include "orrery/workload/plan/engine.h"
 
 namespace orrery {
+
+using QueueOrder = EngineProfile::Scheduler::Order;
 
 class Queues {
  public:
@@ -19,6 +21,7 @@ class Queues {
   std::deque<Slot> waiting;   // in the order in which they are admitted
   std::vector<Slot> running;  // in the order in which they began to run
 
+  QueueOrder order() const { return order_; }
   Sequence& at(Slot slot) { return sequences_[slot]; }
   const Sequence& at(Slot slot) const { return sequences_[slot]; }
   // All sequences, with those that are gone, which hold nothing.

@@ -14,17 +14,16 @@
 
 namespace orrery {
 
-// The factor by which a product in a step takes longer than `call`, its time in a sweep: from 1.3
-// for short calls to 1 for long ones, half of it at one millisecond, on Hopper and on Blackwell's
-// data-centre GPUs. 1 on older ones, whose steps run near their largest clock, and on GeForce and
-// workstation cards, which stay above the data sheet's clock in steps too (README of the measured
-// tables of training). A longer call takes longer after the factor, too.
+// The factor by which a product in a step takes longer than `call`, its time in a sweep: from 1 and
+// GpuArchitecture::burst for short calls to 1 for long ones, half of it at one millisecond. A
+// longer call takes longer after the factor, too.
 double burst_factor(const Gpu& gpu, Seconds call);
 
-// The factor by which products and attention take longer on a board that has the peaks of an H100
-// SXM but less power: the cube root of the power, because the power of a chip grows with its clock
-// and with the square of its voltage, which grows with the clock. 1 on all other boards: their
-// peaks or their own sweeps show what their power allows.
+// The factor by which products and attention take longer on a board that has the peaks of its
+// architecture's full board but less power (GpuArchitecture::full_power): the cube root of the
+// power, because the power of a chip grows with its clock and with the square of its voltage, which
+// grows with the clock. 1 on all other boards: their peaks or their own sweeps show what their
+// power allows.
 double power_factor(const Gpu& gpu);
 
 // Turns `time` of a sweep into that of a step, if `cost` is one of products or attention. A product

@@ -68,7 +68,7 @@ bool is_narrow(const TrainingPrecision& precision) {
 
 std::vector<ConstantGroup> constant_groups(std::string_view stack, const Gpu& gpu,
                                            const TrainingPrecision& precision, double years) {
-  const std::string architecture = kernel_architecture(gpu);
+  const std::string architecture = gpu.architecture.kernels;
   std::vector<ConstantGroup> groups = {{"base"},
                                        {fmt::format("stack {}", stack)},
                                        {fmt::format("gpu {}", architecture)},
@@ -80,7 +80,7 @@ std::vector<ConstantGroup> constant_groups(std::string_view stack, const Gpu& gp
 
 std::string coverage_name(std::string_view stack, const Gpu& gpu,
                           const TrainingPrecision& precision) {
-  const std::string name = fmt::format("{} {}", stack, kernel_architecture(gpu));
+  const std::string name = fmt::format("{} {}", stack, gpu.architecture.kernels);
   return is_narrow(precision) ? fmt::format("{} {}", name, format_of(precision)) : name;
 }
 

@@ -162,7 +162,8 @@ void IterationModel::visit(const TrainingJob& job, const StackTraits& stack, int
     if (op.accumulates && stack.fused_accumulation) continue;
     if (op.between_experts && stack.fused_experts) continue;
     if (op.pads && !stack.padded_experts) continue;
-    if (op.transposed > Bytes(0) && !transposes_operands(job.precision, cluster_.gpu().sm_version))
+    if (op.transposed > Bytes(0) &&
+        !transposes_operands(job.precision, cluster_.gpu().architecture))
       op = without_transpose(op);
     double together = 1;  // experts of a product
     if (op.experts > 1 && (stack.grouped_experts || stack.fused_experts)) {

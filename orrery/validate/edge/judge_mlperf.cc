@@ -139,7 +139,7 @@ std::vector<TimedRun> time_runs(const std::vector<MlperfRow>& rows, const Bundle
     if (r.gpu.empty()) continue;
     EngineTimes& time = known[{r.gpu, r.engine, r.network, int(r.precision), r.single}];
     if (time.sum == Seconds(0)) time = kernels_time(r, bundle);
-    runs.push_back({&r, catalog.gpu(r.gpu).architecture, time});
+    runs.push_back({&r, catalog.gpu(r.gpu).architecture.id, time});
   }
   return runs;
 }

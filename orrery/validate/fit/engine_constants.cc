@@ -7,6 +7,7 @@
 #include <map>
 
 #include "orrery/base/fields.h"
+#include "orrery/serving/profile/engine_profile.h"
 
 namespace orrery {
 namespace {
@@ -52,7 +53,7 @@ std::vector<EngineConstant> constants_of(std::span<const MeasuredRow> rows,
     batches |= r.keys.number("workload.batch") > 4;
     several |= r.keys.number("parallel.tp") > 1;
     cold |= r.keys.engine_text("execution.cold") == "true";
-    (catalog.gpu(r.keys.text("hardware.gpu")).sm_version < 90 ? older : newer) = true;
+    (catalog.gpu(r.keys.text("hardware.gpu")).architecture.older_host ? older : newer) = true;
   }
   const auto& k = profile.kernels;
   std::vector<EngineConstant> c = {kMemoryFactor, kComputeFactor, kDecodeAttention, kHostPerStep};

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "orrery/base/estimate.h"
+#include "orrery/serving/profile/engine_profile.h"
 
 namespace orrery {
 namespace {

@@ -10,6 +10,7 @@
 #include "orrery/base/estimate.h"
 #include "orrery/base/quantile.h"
 #include "orrery/network/fit/joined_texts.h"
+#include "orrery/serving/profile/engine_profile.h"
 #include "orrery/validate/fit/engine_fit.h"
 
 namespace orrery {

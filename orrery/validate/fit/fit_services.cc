@@ -14,6 +14,7 @@
 #include "orrery/base/fit.h"
 #include "orrery/base/quantile.h"
 #include "orrery/scenario/runner/runner.h"
+#include "orrery/serving/profile/engine_profile.h"
 #include "orrery/validate/fit/service_constants.h"
 #include "orrery/validate/fit/service_errors.h"
 #include "orrery/validate/fit/service_folds.h"
@@ -374,7 +375,7 @@ std::vector<FittedServices> fit_services(const std::filesystem::path& dir, const
   read_inference_rows(dir, "serving_steady", runner.catalog(), read, refused);
   std::map<std::string, std::map<std::string, std::vector<Row>>> engines;  // by class of GPUs
   for (MeasuredRow& row : read) {
-    const std::string gpu_class(engine_gpu_class(runner.catalog().gpu(row.system)));
+    const std::string gpu_class(runner.catalog().gpu(row.system).architecture.engine_class);
     if (gpu_class.empty() || row.engine == "vllm-2025") continue;  // its constants were chosen
     if (!engine.empty() && row.engine != engine) continue;
     Row r;

@@ -1,5 +1,5 @@
 // `orrery fit services`: fits the constants of serving engines that its kernels do not explain, for
-// each engine and class of GPUs (engine_gpu_class), to measured closed loops
+// each engine and class of GPUs (GpuArchitecture::engine_class), to measured closed loops
 // (data/inference/serving_steady.csv).
 //
 // Loss. At most seven constants minimise the mean absolute logarithmic error of TPOT and TTFT; TTFT

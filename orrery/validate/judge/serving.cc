@@ -144,7 +144,7 @@ class FoldRunners {
 
   Runner& all() { return all_; }
   Choice of(const MeasuredRow& row) {
-    const std::string gpu_class(engine_gpu_class(all_.catalog().gpu(row.system)));
+    const std::string gpu_class(all_.catalog().gpu(row.system).architecture.engine_class);
     const std::string fold = service_fold_of(row);
     std::unique_ptr<Runner>& runner = folds_[row.engine + " " + fold];
     if (!runner) {

@@ -188,7 +188,7 @@ MeasuredRow serving_steady(const Get& get, const Catalog& catalog, const FirstDa
   // gpt-oss on data-centre Blackwell: experts' activations in mxfp8 (InferenceX sets vLLM's
   // FLASHINFER_MOE_MXFP4_MXFP8).
   const Gpu gpu = catalog.gpu(r.system);
-  if (own && engine_gpu_class(gpu) == "blackwell")
+  if (own && gpu.architecture.engine_class == "blackwell")
     keys.set("precision.moe_quantization", "mxfp4_fp8");
   // Quantised models of this source run with an fp8 KV cache: many rows have more sequences than
   // fit in a 16-bit cache (70B tp1 at 64 users, MiniMax tp2 at 512).

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "orrery/workload/plan/engine.h"
-
 namespace orrery {
 namespace {
 
@@ -15,7 +13,7 @@ void two_prompts_a_step(const InferencexRun& run, ScenarioKeys& keys) {
 
 void set_vllm(const Gpu& gpu, const InferencexRun& run, ScenarioKeys& keys) {
   const std::string model = keys.text("model");
-  const bool blackwell = engine_gpu_class(gpu) == "blackwell", fp8 = run.precision == "fp8";
+  const bool blackwell = gpu.architecture.engine_class == "blackwell", fp8 = run.precision == "fp8";
   const auto since = [&run](std::string_view day) { return run.day >= day; };
   if (model.starts_with("gpt-oss")) {
     keys.set_engine("execution.graph_tokens", "2048");
@@ -57,7 +55,7 @@ void set_sglang_memory(bool blackwell, bool four, const InferencexRun& run, Scen
 
 void set_sglang(const Gpu& gpu, const InferencexRun& run, ScenarioKeys& keys) {
   const std::string model = keys.text("model");
-  const bool blackwell = engine_gpu_class(gpu) == "blackwell", fp8 = run.precision == "fp8";
+  const bool blackwell = gpu.architecture.engine_class == "blackwell", fp8 = run.precision == "fp8";
   const auto users = keys.number("workload.batch");
   const bool qwen = model.starts_with("qwen3.5"), deepseek = model.starts_with("deepseek"),
              glm = model.starts_with("glm-5");
@@ -82,7 +80,7 @@ void set_sglang(const Gpu& gpu, const InferencexRun& run, ScenarioKeys& keys) {
 // DeepSeek-R1's scripts, dsr1_fp8_b200_trt.sh and its neighbours.
 void set_trtllm_deepseek(const Gpu& gpu, const InferencexRun& run, ScenarioKeys& keys) {
   const auto users = keys.number("workload.batch");
-  const bool blackwell = engine_gpu_class(gpu) == "blackwell";
+  const bool blackwell = gpu.architecture.engine_class == "blackwell";
   keys.set("precision.kv_cache_dtype", "fp8");
   keys.set_engine("memory.utilization", blackwell ? "0.8" : "0.75");
   const std::string tokens =

@@ -15,6 +15,7 @@
 #include "orrery/kernel/tiers/kernel_model.h"
 #include "orrery/model/catalog/catalog.h"
 #include "orrery/scenario/setup/deployment.h"
+#include "orrery/serving/profile/engine_profile.h"
 #include "orrery/workload/inference/program.h"
 
 namespace orrery {

@@ -307,7 +307,7 @@ std::string attention_of(const TrainingRow& row, const Gpu& gpu) {
   if (!row.attention.empty()) return row.attention;
   const std::string& of_framework = row.stack.attention;
   for (const AttentionBackend& b : attention_backends())
-    if (b.name == of_framework && b.kernels.contains(kernel_architecture(gpu))) return of_framework;
+    if (b.name == of_framework && b.kernels.contains(gpu.architecture.kernels)) return of_framework;
   return attention_of(training_stack(row.stack.name), row.software(), gpu);
 }
 

@@ -112,14 +112,14 @@ const std::vector<AttentionBackend>& attention_backends() {
 AttentionKernels attention_kernels(std::string_view name, const Gpu& gpu) {
   if (name.empty()) return {};
   const AttentionBackend& backend = kind_named(attention_backends(), "attention library", name);
-  const auto found = backend.kernels.find(kernel_architecture(gpu));
+  const auto found = backend.kernels.find(gpu.architecture.kernels);
   if (found == backend.kernels.end()) {
     std::string known;
     for (const auto& [architecture, kernels] : backend.kernels)
       known += (known.empty() ? "" : ", ") + architecture;
     throw NoData(
         fmt::format("nothing says how fast attention by {} is on {} ({}); it is known on {}", name,
-                    gpu.id, kernel_architecture(gpu), known.empty() ? "no architecture" : known));
+                    gpu.id, gpu.architecture.kernels, known.empty() ? "no architecture" : known));
   }
   return found->second;
 }

@@ -39,7 +39,7 @@ struct AttentionBackend {
   std::vector<std::string> sources;
   std::string measured_as;  // its framework in measured tables; empty: in none
   std::string against;      // the library whose times `orrery fit attention` divides by
-  std::map<std::string, AttentionKernels, std::less<>> kernels;  // by kernel_architecture (gpu.h)
+  std::map<std::string, AttentionKernels, std::less<>> kernels;  // by GpuArchitecture::kernels
 };
 
 // All libraries of the bundle, in the order of their names. InputError: the files are not sound.

@@ -38,399 +38,167 @@ std::int64_t next_captured(std::string_view sizes, std::int64_t tokens) {
 
 }  // namespace
 
-void declare(Fields& f, EngineProfile& e) {
-  f.add("id", e.id, "short name");
-  f.add("name", e.name, "full name");
-  f.add("version", e.version, "version that the constants describe");
-  f.add("calibration", e.calibration, "what the fitted constants were fitted on");
-  f.add("aliases", e.aliases, "other names");
-  f.add("sources", e.sources, "where the constants come from");
-  f.add("vendors", e.vendors, "whose GPUs it runs on (nvidia, amd, ...); empty: any");
-  f.group(
-      "kernels",
-      [&](Fields& g) {
-        auto& k = e.kernels;
-        const std::vector<std::string> frameworks = {"vllm", "sglang", "trtllm"};
-        g.add("gemm", k.gemm, "framework whose measured GEMMs are used").one_of(frameworks);
-        g.add("scaled_gemm", k.scaled_gemm,
-              "framework whose measured fp8 and nvfp4 GEMMs are used; empty: that of gemm")
-            .one_of({"", "vllm", "sglang", "trtllm"});
-        g.add("attention", k.attention, "framework whose measured attention is used")
-            .one_of(frameworks);
-        g.add("moe", k.moe, "framework whose measured fused MoE is used").one_of(frameworks);
-        g.add("mla", k.mla, "framework whose measured MLA is used").one_of(frameworks);
-        g.add("linear_attention", k.linear_attention,
-              "framework whose measured recurrent mixers are used")
-            .one_of(frameworks);
-        g.add("sparse_attention", k.sparse_attention,
-              "framework whose measured blocks of sparse attention are used")
-            .one_of(frameworks);
-        g.add("collectives", k.collectives, "library whose all-reduce is used inside a node")
-            .one_of({"vllm", "sglang", "trtllm", "nccl"});
-        g.add("compute_factor", k.compute_factor,
-              "time of compute-bound kernels relative to the measured ones")
-            .range(0.3, 20);
-        g.add("memory_factor", k.memory_factor,
-              "time of memory-bound kernels relative to the measured ones")
-            .range(0.3, 20);
-        g.add(
-            "measured_unit_bandwidth", k.measured_unit_bandwidth,
-            "memory bandwidth of one compute unit above which the measured kernels are no faster; "
-            "0 B/s: no limit");
-        g.add("unit_bandwidth", k.unit_bandwidth,
-              "highest memory bandwidth of one compute unit; 0: no limit")
-            .range(0, 1e12);
-        g.add("prefill_attention_factor", k.prefill_attention_factor,
-              "time of prefill attention relative to the measured kernels")
-            .range(0.3, 20);
-        g.add("decode_attention_factor", k.decode_attention_factor,
-              "time of decode attention relative to the measured kernels")
-            .range(0.3, 20);
-        g.add("split_decode_queries", k.split_decode_queries,
-              "sequences times query heads beyond which decode attention does not split sequences; "
-              "0: it always does")
-            .range(0, 1e9);
-        g.add("unsplit_decode_factor", k.unsplit_decode_factor,
-              "time of unsplit decode attention relative to query heads per KV head")
-            .range(0.3, 20);
-        g.add("later_stage_factor", k.later_stage_factor,
-              "time of kernels on pipeline stages after the first relative to the first's")
-            .range(1, 50);
-        g.add("moe_prefill_factor", k.moe_prefill_factor,
-              "time of routed experts relative to the measured kernels, in steps with a prompt")
-            .range(0.3, 20);
-        g.add("mixed_decode_exponent", k.mixed_decode_exponent,
-              "decode attention in a step with a prompt takes (heads per KV head)^exponent as long")
-            .range(0, 1);
-        g.add("tf32", k.tf32,
-              "products that a model asks for in fp32 (MiniMax-M2's router) are computed in tf32");
-      },
-      "which kernels run");
-  f.group(
-      "execution",
-      [&](Fields& g) {
-        auto& x = e.execution;
-        g.add("decode_graphs", x.decode_graphs, "decode steps are replayed from captured graphs");
-        g.add("prefill_graphs", x.prefill_graphs,
-              "steps with a prompt are replayed in pieces, all but attention (vLLM V1)");
-        g.add("graph_tokens", x.graph_tokens, "largest captured batch")
-            .unit("tokens")
-            .range(0, 1 << 20);
-        g.add("graph_sizes", x.graph_sizes,
-              "captured batch sizes: sizes and runs such as 8-256+8; empty: every size");
-        g.add(
-            "graph_padding", x.graph_padding,
-            "batches are padded to the next captured size; false: those of other sizes are eager");
-        g.add(
-             "graph_tokens_by_memory", x.graph_tokens_by_memory,
-             "largest captured batch by the memory of the device: '60 GiB: 32/160, 512' stands for "
-             "32 below 60 GiB (160 with four tensor-parallel ranks or more), else 512; empty: "
-             "graph_tokens")
-            .verbatim();
-        g.add("graph_tokens_per_sequence", x.graph_tokens_per_sequence,
-              "limit of graph_tokens for each sequence of max_num_seqs; 0: no limit")
-            .unit("tokens")
-            .range(0, 1 << 10);
-        g.add("shared_experts_stream_tokens", x.shared_experts_stream_tokens,
-              "most tokens of a replayed step whose shared experts overlap with the routed ones")
-            .unit("tokens")
-            .range(0, 1 << 20);
-        g.add("fused", x.fused, "fusible elementwise kernels run inside their neighbours");
-        g.add("launch", x.launch, "CPU time of one operator of an eager step");
-        g.add("kernel_gap", x.kernel_gap, "GPU idle time between two kernels of an eager step");
-        g.add("graph_launch", x.graph_launch, "CPU time of a graph replay for each layer");
-        g.add("host_per_step", x.host_per_step, "host time for each step");
-        g.add("host_per_sequence", x.host_per_sequence, "host time for each sequence of a step");
-        g.add("host_per_layer", x.host_per_layer, "host time for each layer of an eager step");
-        g.add("host_per_moe_layer", x.host_per_moe_layer,
-              "further host time for the routed experts of a layer, in eager steps with a prompt");
-        g.add("host_overlapped", x.host_overlapped, "host time overlaps with the GPU's");
-        g.add("prefill_floor", x.prefill_floor, "least time of an eager step with a prompt");
-        g.add("request_overhead", x.request_overhead, "time before a request is queued");
-        g.add("overhead_per_prompt_token", x.overhead_per_prompt_token,
-              "time before a request is queued, for each token of its prompt");
-        g.add("start_up", x.start_up,
-              "additional time of a cold engine's first step with a prompt");
-        g.add("cold", x.cold, "the engine has served nothing before");
-        g.add("shape_start_up", x.shape_start_up,
-              "additional time of the first step with a prompt of an engine that has answered "
-              "copies of one prompt alone");
-        g.add("new_shapes", x.new_shapes, "the engine has answered copies of one prompt alone");
-        g.add("continued_start_up", x.continued_start_up,
-              "additional time of a cold engine's first step that continues a prompt");
-        g.add("frontend_per_request", x.frontend_per_request,
-              "time in which the front end admits one request");
-        g.add("stream_interval", x.stream_interval,
-              "SGLang: tokens of a sequence that the front end delivers together")
-            .range(1, 1e6);
-        g.add("frontend_per_token", x.frontend_per_token,
-              "time in which the front end delivers one token");
-        g.add("frontend_per_past_token", x.frontend_per_past_token,
-              "additional time for each token of the answer that was made before");
-        g.add("frontend_in_process", x.frontend_in_process,
-              "the front end runs in the engine's process, which waits for it");
-        g.add("in_process_per_sequence", x.in_process_per_sequence,
-              "then: further host time for each sequence of a step");
-        g.add("in_process_per_rank", x.in_process_per_rank,
-              "then: further host time of a step for each tensor-parallel rank");
-        g.add("beam_overhead", x.beam_overhead,
-              "beam search: time in which the front end forms the request of one beam");
-        g.add("older_host_factor", x.older_host_factor,
-              "factor on host times for GPUs older than Hopper and of other vendors")
-            .range(0.5, 5);
-        g.add("collective_latency", x.collective_latency,
-              "time of each collective in addition to the network's, times log2(ranks)");
-      },
-      "launches and host time");
-  f.group(
-      "memory",
-      [&](Fields& g) {
-        auto& m = e.memory;
-        g.add("utilization", m.utilization, "share of device memory the engine may fill")
-            .alias("gpu_memory_utilization")
-            .range(0.05, 1);
-        g.add_enum("share_of", m.share_of, {"device", "weights-and-kv", "free"},
-                   "what utilization is a share of: all memory of the device; memory for weights "
-                   "and KV cache alone (SGLang's mem_fraction_static); or the memory that weights "
-                   "and activations leave to the KV cache (TensorRT-LLM's "
-                   "free_gpu_memory_fraction)");
-        g.add("paged", m.paged,
-              "KV cache in blocks; false: the longest length reserved for each sequence");
-        g.add("block_size", m.block_size, "tokens of a KV block").unit("tokens").range(1, 4096);
-        g.add("hybrid_kv_cache", m.hybrid_kv_cache,
-              "KV blocks outside of a sliding window are freed (vLLM's hybrid KV cache manager)");
-        g.add("window_share", m.window_share,
-              "size of the sliding-window KV pool relative to the full-attention pool (SGLang); 0: "
-              "one pool")
-            .alias("swa_full_tokens_ratio")
-            .range(0, 10);
-        g.add("context", m.context, "driver context and libraries, per device");
-        g.add("graphs", m.graphs, "captured graphs, per device");
-        g.add("workspace", m.workspace, "kernel workspaces, per device");
-      },
-      "how memory is filled");
-  f.group(
-      "scheduler",
-      [&](Fields& g) {
-        auto& s = e.scheduler;
-        g.add("policy", s.policy, "batch scheduler of simulations (docs/serving.md, Schedulers)")
-            .alias("scheduler");
-        g.add("order", s.order,
-              "order of the queue: arrival, priority, shortest prompt, or (SGLang) longest cached "
-              "prefix")
-            .alias("scheduling_policy")
-            .one_of({"fcfs", "priority", "sjf", "lpm"});
-        g.add("async_scheduling", s.async_scheduling, "the next step is planned while one runs");
-        g.add("prefix_caching", s.prefix_caching,
-              "later prompts reuse the KV blocks of earlier ones")
-            .alias("enable_prefix_caching");
-        g.add("continuous", s.continuous, "continuous batching; false: a static batch");
-        g.add("chunked_prefill", s.chunked_prefill, "prompts are computed in chunks")
-            .alias("enable_chunked_prefill");
-        g.add("long_prefill_token_threshold", s.long_prefill_token_threshold,
-              "most tokens of one prompt in a step; 0: no limit")
-            .unit("tokens")
-            .range(0, 1e7);
-        g.add("mixed_chunk", s.mixed_chunk, "SGLang: steps with prompts also carry decodes")
-            .alias("enable_mixed_chunk");
-        g.add("max_prefill_tokens", s.max_prefill_tokens,
-              "SGLang: a step takes prompts until they have used up this many tokens; 0: no limit")
-            .unit("tokens")
-            .range(0, 1e7);
-        g.add("recv_interval", s.recv_interval,
-              "SGLang: decode steps between two looks at the queue")
-            .alias("scheduler_recv_interval")
-            .range(1, 1e6);
-        g.add("balance_timeout", s.balance_timeout,
-              "TensorRT-LLM, attention data parallel: most steps that prompts wait until every "
-              "rank has one; 0: they do not wait")
-            .unit("steps")
-            .range(0, 1e6);
-        g.add("batch_wait_steps", s.batch_wait_steps,
-              "TensorRT-LLM: most decode steps that prompts wait until a step with them is large "
-              "enough; 0: they do not wait")
-            .alias("batch_wait_timeout_iters")
-            .unit("steps")
-            .range(0, 1e6);
-        g.add("batch_wait_ratio", s.batch_wait_ratio,
-              "tokens of a step for which prompts wait no longer, relative to "
-              "max_num_batched_tokens")
-            .alias("batch_wait_max_tokens_ratio")
-            .range(0, 1);
-        g.add("max_num_batched_tokens", s.max_num_batched_tokens, "most tokens in a step")
-            .unit("tokens")
-            .range(1, 1e7);
-        g.add("max_num_seqs", s.max_num_seqs, "most sequences that run at the same time")
-            .range(1, 1e6);
-        g.add("batched_tokens_by_memory", s.batched_tokens_by_memory,
-              "most tokens in a step by the memory of the device, written as "
-              "graph_tokens_by_memory; empty: max_num_batched_tokens")
-            .verbatim();
-        g.add("pipelined_tokens", s.pipelined_tokens,
-              "tokens of prompts whose steps follow one another through pipeline stages; 0: all")
-            .unit("tokens")
-            .range(0, 1e7);
-        g.add("small_gpu_below", s.small_gpu_below,
-              "devices with less memory take the two defaults below; 0 B: no device does");
-        g.add("small_gpu_batched_tokens", s.small_gpu_batched_tokens,
-              "most tokens in a step on those devices")
-            .unit("tokens")
-            .range(1, 1e7);
-        g.add("small_gpu_num_seqs", s.small_gpu_num_seqs, "most running sequences on those devices")
-            .range(1, 1e6);
-      },
-      "how a step is filled");
-  f.add("step_error", e.step_error, "relative error of a step in addition to those of its kernels")
-      .range(0, 2);
-  f.add("fitted_on", e.fitted_on, "GPU families whose measurements fitted the constants");
-  f.add("unfitted_error", e.unfitted_error, "step_error on GPUs of other families").range(0, 2);
-  f.add("composed_error_share", e.composed_error_share,
-        "share of the error of kernels, collectives and host that a step keeps")
+void declare(Fields& g, EngineProfile::Kernels& k) {
+  const std::vector<std::string> frameworks = {"vllm", "sglang", "trtllm"};
+  g.add("gemm", k.gemm, "framework whose measured GEMMs are used").one_of(frameworks);
+  g.add("scaled_gemm", k.scaled_gemm,
+        "framework whose measured fp8 and nvfp4 GEMMs are used; empty: that of gemm")
+      .one_of({"", "vllm", "sglang", "trtllm"});
+  g.add("attention", k.attention, "framework whose measured attention is used").one_of(frameworks);
+  g.add("moe", k.moe, "framework whose measured fused MoE is used").one_of(frameworks);
+  g.add("mla", k.mla, "framework whose measured MLA is used").one_of(frameworks);
+  g.add("linear_attention", k.linear_attention,
+        "framework whose measured recurrent mixers are used")
+      .one_of(frameworks);
+  g.add("sparse_attention", k.sparse_attention,
+        "framework whose measured blocks of sparse attention are used")
+      .one_of(frameworks);
+  g.add("collectives", k.collectives, "library whose all-reduce is used inside a node")
+      .one_of({"vllm", "sglang", "trtllm", "nccl"});
+  g.add("compute_factor", k.compute_factor,
+        "time of compute-bound kernels relative to the measured ones")
+      .range(0.3, 20);
+  g.add("memory_factor", k.memory_factor,
+        "time of memory-bound kernels relative to the measured ones")
+      .range(0.3, 20);
+  g.add("measured_unit_bandwidth", k.measured_unit_bandwidth,
+        "memory bandwidth of one compute unit above which the measured kernels are no faster; "
+        "0 B/s: no limit");
+  g.add("unit_bandwidth", k.unit_bandwidth,
+        "highest memory bandwidth of one compute unit; 0: no limit")
+      .range(0, 1e12);
+  g.add("prefill_attention_factor", k.prefill_attention_factor,
+        "time of prefill attention relative to the measured kernels")
+      .range(0.3, 20);
+  g.add("decode_attention_factor", k.decode_attention_factor,
+        "time of decode attention relative to the measured kernels")
+      .range(0.3, 20);
+  g.add("split_decode_queries", k.split_decode_queries,
+        "sequences times query heads beyond which decode attention does not split sequences; "
+        "0: it always does")
+      .range(0, 1e9);
+  g.add("unsplit_decode_factor", k.unsplit_decode_factor,
+        "time of unsplit decode attention relative to query heads per KV head")
+      .range(0.3, 20);
+  g.add("later_stage_factor", k.later_stage_factor,
+        "time of kernels on pipeline stages after the first relative to the first's")
+      .range(1, 50);
+  g.add("moe_prefill_factor", k.moe_prefill_factor,
+        "time of routed experts relative to the measured kernels, in steps with a prompt")
+      .range(0.3, 20);
+  g.add("mixed_decode_exponent", k.mixed_decode_exponent,
+        "decode attention in a step with a prompt takes (heads per KV head)^exponent as long")
       .range(0, 1);
-  f.add("experts_error", e.experts_error,
-        "relative error of routed experts in addition to that of their kernels")
-      .range(0, 2);
-  f.add("ttft_error", e.ttft_error,
-        "relative error of the first tokens of closed loops in addition to those of their steps")
-      .range(0, 2);
-  f.add("fitted_layers", e.fitted_layers,
-        "kinds of layers of measured models (softmax, latent, linear, experts); empty: all");
-  f.add("unseen_error", e.unseen_error,
-        "relative error of a step of a model with another kind of layer, beside step_error")
-      .range(0, 2);
+  g.add("tf32", k.tf32,
+        "products that a model asks for in fp32 (MiniMax-M2's router) are computed in tf32");
 }
 
 namespace {
 
-// Declares all that a file of the catalog states: the keys of the profile, and its setups.
-void declare_file(Fields& f, EngineProfile& e) {
-  declare(f, e);
-  f.group(
-      "setup",
-      [&](Fields& g) {
-        const auto add = [&g](const std::string& name, std::vector<Node>& keys, const char* doc) {
-          g.custom(
-              name, Field::Type::kGroup, [&keys](const Node& n) { keys.push_back(n); },
-              [] { return nlohmann::ordered_json::object(); }, doc);
-        };
-        add("default", e.setups.plain, "keys of an engine started with its model alone");
-        add("tuned", e.setups.tuned, "keys of an engine started as a recipe does");
-      },
-      "what the ways to start the engine set otherwise");
+void declare_graphs(Fields& g, EngineProfile::Execution& x) {
+  g.add("decode_graphs", x.decode_graphs, "decode steps are replayed from captured graphs");
+  g.add("prefill_graphs", x.prefill_graphs,
+        "steps with a prompt are replayed in pieces, all but attention (vLLM V1)");
+  g.add("graph_tokens", x.graph_tokens, "largest captured batch").unit("tokens").range(0, 1 << 20);
+  g.add("graph_sizes", x.graph_sizes,
+        "captured batch sizes: sizes and runs such as 8-256+8; empty: every size");
+  g.add("graph_padding", x.graph_padding,
+        "batches are padded to the next captured size; false: those of other sizes are eager");
+  g.add("graph_tokens_by_memory", x.graph_tokens_by_memory,
+        "largest captured batch by the memory of the device: '60 GiB: 32/160, 512' stands for "
+        "32 below 60 GiB (160 with four tensor-parallel ranks or more), else 512; empty: "
+        "graph_tokens")
+      .verbatim();
+  g.add("graph_tokens_per_sequence", x.graph_tokens_per_sequence,
+        "limit of graph_tokens for each sequence of max_num_seqs; 0: no limit")
+      .unit("tokens")
+      .range(0, 1 << 10);
+  g.add("shared_experts_stream_tokens", x.shared_experts_stream_tokens,
+        "most tokens of a replayed step whose shared experts overlap with the routed ones")
+      .unit("tokens")
+      .range(0, 1 << 20);
+  g.add("fused", x.fused, "fusible elementwise kernels run inside their neighbours");
 }
 
-// Also reads every key of the setups, so that one which is no key of a profile is refused with the
-// file's other errors.
-bool setups_differ(const EngineProfile& e) {
-  const auto without_errors = [&e](EngineSetup setup) {
-    EngineProfile started = e;
-    apply_setup(started, setup);
-    started.step_error = started.experts_error = 0;
-    Fields fields;
-    declare(fields, started);
-    return fields.json();
-  };
-  return without_errors(EngineSetup::kDefault) != without_errors(EngineSetup::kTuned);
+void declare_steps(Fields& g, EngineProfile::Execution& x) {
+  g.add("launch", x.launch, "CPU time of one operator of an eager step");
+  g.add("kernel_gap", x.kernel_gap, "GPU idle time between two kernels of an eager step");
+  g.add("graph_launch", x.graph_launch, "CPU time of a graph replay for each layer");
+  g.add("host_per_step", x.host_per_step, "host time for each step");
+  g.add("host_per_sequence", x.host_per_sequence, "host time for each sequence of a step");
+  g.add("host_per_layer", x.host_per_layer, "host time for each layer of an eager step");
+  g.add("host_per_moe_layer", x.host_per_moe_layer,
+        "further host time for the routed experts of a layer, in eager steps with a prompt");
+  g.add("host_overlapped", x.host_overlapped, "host time overlaps with the GPU's");
+  g.add("prefill_floor", x.prefill_floor, "least time of an eager step with a prompt");
+}
+
+void declare_requests(Fields& g, EngineProfile::Execution& x) {
+  g.add("request_overhead", x.request_overhead, "time before a request is queued");
+  g.add("overhead_per_prompt_token", x.overhead_per_prompt_token,
+        "time before a request is queued, for each token of its prompt");
+  g.add("start_up", x.start_up, "additional time of a cold engine's first step with a prompt");
+  g.add("cold", x.cold, "the engine has served nothing before");
+  g.add("shape_start_up", x.shape_start_up,
+        "additional time of the first step with a prompt of an engine that has answered "
+        "copies of one prompt alone");
+  g.add("new_shapes", x.new_shapes, "the engine has answered copies of one prompt alone");
+  g.add("continued_start_up", x.continued_start_up,
+        "additional time of a cold engine's first step that continues a prompt");
+  g.add("frontend_per_request", x.frontend_per_request,
+        "time in which the front end admits one request");
+  g.add("stream_interval", x.stream_interval,
+        "SGLang: tokens of a sequence that the front end delivers together")
+      .range(1, 1e6);
+  g.add("frontend_per_token", x.frontend_per_token,
+        "time in which the front end delivers one token");
+  g.add("frontend_per_past_token", x.frontend_per_past_token,
+        "additional time for each token of the answer that was made before");
+  g.add("frontend_in_process", x.frontend_in_process,
+        "the front end runs in the engine's process, which waits for it");
+  g.add("in_process_per_sequence", x.in_process_per_sequence,
+        "then: further host time for each sequence of a step");
+  g.add("in_process_per_rank", x.in_process_per_rank,
+        "then: further host time of a step for each tensor-parallel rank");
+  g.add("beam_overhead", x.beam_overhead,
+        "beam search: time in which the front end forms the request of one beam");
+  g.add("older_host_factor", x.older_host_factor,
+        "factor on host times for GPUs older than Hopper and of other vendors")
+      .range(0.5, 5);
+  g.add("collective_latency", x.collective_latency,
+        "time of each collective in addition to the network's, times log2(ranks)");
 }
 
 }  // namespace
 
-const std::vector<std::string>& engine_setup_names() {
-  static const std::vector<std::string> kNames = {"default", "tuned"};
-  return kNames;
+void declare(Fields& g, EngineProfile::Execution& x) {
+  declare_graphs(g, x);
+  declare_steps(g, x);
+  declare_requests(g, x);
 }
 
-EngineSetup parse_engine_setup(std::string_view name) {
-  const auto& names = engine_setup_names();
-  const auto at = std::find(names.begin(), names.end(), name);
-  if (at == names.end()) {
-    throw InputError(fmt::format("engine.setup: '{}' is neither default nor tuned{}", name,
-                                 did_you_mean(name, names)));
-  }
-  return static_cast<EngineSetup>(at - names.begin());
-}
-
-void apply_setup(EngineProfile& e, EngineSetup setup) {
-  const std::vector<Node>& keys = setup == EngineSetup::kDefault ? e.setups.plain : e.setups.tuned;
-  Fields fields;
-  declare(fields, e);
-  for (const Node& n : keys) fields.read(n);
-}
-
-std::vector<std::string> engine_ids(const Bundle& bundle) {
-  std::vector<std::string> ids;
-  for (const std::string& path : bundle.list("engines", ".yaml")) {
-    const std::string name = path.substr(std::string_view("engines/").size());
-    if (name.find('/') == std::string::npos) ids.push_back(name.substr(0, name.size() - 5));
-  }
-  return ids;
-}
-
-EngineProfile load_engine(std::string_view id, const Bundle& bundle, bool with_fit) {
-  EngineProfile e;
-  Fields fields;
-  declare_file(fields, e);
-  auto read = [&](const std::string& path) {
-    const auto file = bundle.find(path);
-    if (file) fields.read(parse_yaml(file->content, file->name));
-    return file.has_value();
-  };
-  const std::string wanted = canonical_name(id);
-  std::vector<std::string> names = engine_ids(bundle);
-  bool found = read("engines/" + wanted + ".yaml");
-  for (std::size_t i = 0, known = names.size(); !found && i < known; ++i) {
-    e = EngineProfile();
-    read("engines/" + names[i] + ".yaml");
-    for (const std::string& alias : e.aliases) {
-      found |= canonical_name(alias) == wanted;
-      names.push_back(alias);
-    }
-  }
-  if (!found) {
-    throw InputError(fmt::format("unknown engine '{}'{}; `orrery list engines` names all", id,
-                                 did_you_mean(id, names)));
-  }
-  if (with_fit) {
-    read("engines/fitted/" + e.id + ".yaml");
-    read("engines/in-process/" + e.id + ".yaml");
-  }
-  e.setups.differ = setups_differ(e);
-  return e;
-}
-
-bool runs_on(const EngineProfile& e, const Gpu& gpu) {
-  return e.vendors.empty() ||
-         std::find(e.vendors.begin(), e.vendors.end(), gpu.vendor) != e.vendors.end();
-}
-
-std::string_view engine_gpu_class(const Gpu& gpu) {
-  if (gpu.vendor != "nvidia") return "";
-  if (gpu.sm_version == 90) return "hopper";
-  return gpu.sm_version >= 100 && gpu.sm_version < 110 ? "blackwell" : "";
-}
-
-std::string engine_gpu_family(const Gpu& gpu) {
-  if (const std::string_view known = engine_gpu_class(gpu); !known.empty())
-    return std::string(known);
-  return gpu.vendor == "nvidia" ? fmt::format("sm{}", gpu.sm_version) : gpu.architecture;
-}
-
-EngineProfile load_engine(std::string_view id, const Gpu& gpu, const Bundle& bundle,
-                          bool with_fit) {
-  EngineProfile e = load_engine(id, bundle, with_fit);
-  const std::string family = engine_gpu_family(gpu);
-  if (!e.fitted_on.empty() &&
-      std::find(e.fitted_on.begin(), e.fitted_on.end(), family) == e.fitted_on.end())
-    e.step_error = e.unfitted_error, e.composed_error_share = 1;
-  Fields fields;
-  declare_file(fields, e);
-  for (const char* folder : {"by-gpu", "fitted"}) {
-    if (!with_fit && std::string_view(folder) == "fitted") continue;
-    const auto file = bundle.find(fmt::format("engines/{}/{}-{}.yaml", folder, e.id, family));
-    if (file) fields.read(parse_yaml(file->content, file->name));
-  }
-  e.setups.differ = setups_differ(e);
-  return e;
+void declare(Fields& g, EngineProfile::Memory& m) {
+  g.add("utilization", m.utilization, "share of device memory the engine may fill")
+      .alias("gpu_memory_utilization")
+      .range(0.05, 1);
+  g.add_enum("share_of", m.share_of, {"device", "weights-and-kv", "free"},
+             "what utilization is a share of: all memory of the device; memory for weights "
+             "and KV cache alone (SGLang's mem_fraction_static); or the memory that weights "
+             "and activations leave to the KV cache (TensorRT-LLM's "
+             "free_gpu_memory_fraction)");
+  g.add("paged", m.paged,
+        "KV cache in blocks; false: the longest length reserved for each sequence");
+  g.add("block_size", m.block_size, "tokens of a KV block").unit("tokens").range(1, 4096);
+  g.add("hybrid_kv_cache", m.hybrid_kv_cache,
+        "KV blocks outside of a sliding window are freed (vLLM's hybrid KV cache manager)");
+  g.add("window_share", m.window_share,
+        "size of the sliding-window KV pool relative to the full-attention pool (SGLang); 0: "
+        "one pool")
+      .alias("swa_full_tokens_ratio")
+      .range(0, 10);
+  g.add("context", m.context, "driver context and libraries, per device");
+  g.add("graphs", m.graphs, "captured graphs, per device");
+  g.add("workspace", m.workspace, "kernel workspaces, per device");
 }
 
 bool is_captured(const EngineProfile& engine, std::int64_t tokens) {

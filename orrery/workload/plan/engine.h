@@ -21,16 +21,14 @@
 #pragma once
 
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "orrery/base/bundle.h"
 #include "orrery/base/fields.h"
 #include "orrery/base/node.h"
+#include "orrery/base/own_parameters.h"
 #include "orrery/base/units.h"
-#include "orrery/hardware/gpu.h"
 
 namespace orrery {
 
@@ -177,8 +175,8 @@ struct EngineProfile {
     Seconds in_process_per_rank = microseconds(0);
     // Beam search (docs/serving.md): time in which the front end forms one request of a round.
     Seconds beam_overhead = microseconds(0);
-    // Factor on host times for hosts of GPUs older than Hopper and of other vendors. The times
-    // above are those of a host of 2022 or later.
+    // Factor on host times for hosts that are older or not known (GpuArchitecture::older_host). The
+    // times above are those of a host of 2022 or later.
     double older_host_factor = 1.5;
     // Time of each collective in addition to the network's, multiplied by log2(ranks).
     Seconds collective_latency = microseconds(0);
@@ -206,29 +204,23 @@ struct EngineProfile {
     Bytes workspace = gigabytes(0.1);
   } memory;
 
+  // How a step is filled: what all batch schedulers have in common, and what each has for itself.
   struct Scheduler {
-    std::string policy = "vllm";   // batch scheduler, a name of schedulers.def
-    std::string order = "fcfs";    // order of the queue: fcfs, priority, sjf or lpm
+    // The order of the waiting sequences. Ties are broken by arrival. An evicted sequence goes to
+    // the head of the queue under kFcfs and kLpm, and to its place in the order otherwise.
+    enum class Order : std::uint8_t {
+      kFcfs,      // by arrival
+      kPriority,  // lowest Request::priority first
+      kSjf,       // fewest tokens to compute first
+      kLpm,       // by arrival, re-sorted by the scheduler: longest cached prefix first (SGLang)
+    };
+    std::string policy = "vllm";  // batch scheduler, a name of schedulers.def
+    Order order = Order::kFcfs;
     bool async_scheduling = true;  // a step is planned while the one before it runs
     bool prefix_caching = true;
     bool continuous = true;  // false: a static batch runs until its last member is done
     bool chunked_prefill = true;
-    std::int64_t long_prefill_token_threshold = 0;  // most tokens of one prompt a step; 0: no limit
-    bool mixed_chunk = false;  // SGLang: steps that carry prompts also carry decodes
-    // SGLang: a step takes prompts until they have used up this many tokens (max-prefill-tokens).
-    // The last may exceed it; without chunked prefill only the first may. 0: no limit.
-    std::int64_t max_prefill_tokens = 0;
-    // SGLang: number of decode steps after which the queue is read, if no step carried a prompt.
-    std::int64_t recv_interval = 1;
-    // TensorRT-LLM with attention data parallelism: most steps for which prompts wait until every
-    // rank has one (orrery/serving/engine/engine.h). 0: they do not wait.
-    std::int64_t balance_timeout = 0;
-    // TensorRT-LLM without attention data parallelism: while sequences decode, prompts wait for at
-    // most this many steps, unless the step with them has at least batch_wait_ratio *
-    // max_num_batched_tokens tokens (its batch_wait_timeout_iters and batch_wait_max_tokens_ratio).
-    // 0 steps: they do not wait.
-    std::int64_t batch_wait_steps = 0;
-    double batch_wait_ratio = 0;
+    OwnParameters own;  // of each policy, which declares them in its source
     std::int64_t max_num_batched_tokens = 8192;
     std::int64_t max_num_seqs = 1024;
     // max_num_batched_tokens by the memory of the device, as graph_tokens_by_memory.
@@ -236,8 +228,8 @@ struct EngineProfile {
     // Tokens of prompts whose steps follow one another through pipeline stages without waiting
     // (llama.cpp's n_batch, which it cuts into n_ubatch tokens a step). 0: no limit.
     std::int64_t pipelined_tokens = 0;
-    // Defaults of vLLM on GPUs with less memory than small_gpu_below, and on GPUs older than
-    // Hopper. 0 B: no GPU has defaults of its own.
+    // Defaults of vLLM on GPUs with less memory than small_gpu_below, and on architectures with
+    // small_gpu_defaults. 0 B: no GPU has defaults of its own.
     Bytes small_gpu_below;
     std::int64_t small_gpu_batched_tokens = 2048;
     std::int64_t small_gpu_num_seqs = 256;
@@ -247,8 +239,8 @@ struct EngineProfile {
   // profiles without fitted constants: it is the error of documented defaults where measurements
   // showed it (docs/composition.md).
   double step_error = 0.25;
-  // GPU families (engine_gpu_family) whose measurements fitted the constants, and the step_error on
-  // GPUs of all others. No families: step_error holds on every GPU.
+  // GPU families (engine_gpu_family of engine_profile.h) whose measurements fitted the constants,
+  // and the step_error on GPUs of all others. No families: step_error holds on every GPU.
   std::vector<std::string> fitted_on;
   double unfitted_error = 0.5;
   // Share of the error composed of kernels, collectives and host that a step keeps. Below 1 where
@@ -280,38 +272,10 @@ struct EngineProfile {
   } setups;
 };
 
-// The ways to start an engine. kDefault: with its model and its layout alone. kTuned: as a vendor's
-// recipe or a benchmark does.
-enum class EngineSetup { kDefault, kTuned };
-// "default" and "tuned", in the order of EngineSetup.
-const std::vector<std::string>& engine_setup_names();
-// InputError: no such name.
-EngineSetup parse_engine_setup(std::string_view name);
-// Changes the profile to what it is when the engine is started so.
-void apply_setup(EngineProfile& engine, EngineSetup setup);
-
-// Whether the engine runs on the GPU, by its vendor.
-bool runs_on(const EngineProfile& engine, const Gpu& gpu);
-
-// Declares every parameter once, except `setup`, which only files of the catalog have. They and the
-// `engine` keys of a scenario read through it.
-void declare(Fields& fields, EngineProfile& engine);
-
-// The profile with an id or alias. `with_fit` adds its fitted constants. Throws InputError with the
-// nearest name.
-EngineProfile load_engine(std::string_view id, const Bundle& bundle, bool with_fit = true);
-// The profile on GPUs of one family: as above, then catalog/engines/by-gpu/<id>-<family>.yaml (what
-// the engine runs differently there) and catalog/engines/fitted/<id>-<family>.yaml. On GPUs of
-// families that the profile's fit has not seen, step_error is unfitted_error.
-EngineProfile load_engine(std::string_view id, const Gpu& gpu, const Bundle& bundle,
-                          bool with_fit = true);
-// "hopper" (H100, H200, ...), "blackwell" (B200, B300, GB200: data centre only), or empty for GPUs
-// without files of their own.
-std::string_view engine_gpu_class(const Gpu& gpu);
-// GPUs on which an engine runs alike: the class above, if there is one; else the compute capability
-// of NVIDIA's GPUs ("sm86") and the architecture of others ("cdna3").
-std::string engine_gpu_family(const Gpu& gpu);
-std::vector<std::string> engine_ids(const Bundle& bundle);
+// Declare every key of a part once (orrery/serving/profile/engine_profile.h has the whole profile).
+void declare(Fields& fields, EngineProfile::Kernels& kernels);
+void declare(Fields& fields, EngineProfile::Execution& execution);
+void declare(Fields& fields, EngineProfile::Memory& memory);
 
 // Whether a decode step of `tokens` tokens is replayed from a captured graph.
 bool is_captured(const EngineProfile& engine, std::int64_t tokens);

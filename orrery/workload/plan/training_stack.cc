@@ -256,7 +256,7 @@ StackTraits stack_traits(const TrainingStackProfile& stack, bool compiled,
 
 std::string attention_of(const TrainingStackProfile& stack, const StackRelease& release,
                          const Gpu& gpu) {
-  const std::string architecture = kernel_architecture(gpu);
+  const std::string architecture = gpu.architecture.kernels;
   const TorchVersion torch = torch_of(release).value_or(TorchVersion());
   std::string backend;
   for (const StackAttention& a : stack.attention) {

@@ -130,7 +130,7 @@ struct StackFramework {
 // The last of several that hold for a job counts. If none holds, attention is the kernel room's.
 struct StackAttention {
   std::string backend;
-  std::vector<std::string> architectures;  // kernel_architecture (gpu.h); empty: all
+  std::vector<std::string> architectures;  // GpuArchitecture::kernels; empty: all
   TorchVersion since;                      // 0.0: all releases
 };
 

@@ -20,12 +20,10 @@ TrainingOp one_for_all(TrainingOp op) {
   return op;
 }
 
-bool transposes_operands(const TrainingPrecision& precision, int sm) {
+bool transposes_operands(const TrainingPrecision& precision, const GpuArchitecture& architecture) {
   const bool whole = precision.compute == Dtype::kFp8 && (precision.recipe == Fp8Recipe::kTensor ||
                                                           precision.recipe == Fp8Recipe::kCurrent);
-  // sm_120 and sm_121 are consumer GPUs.
-  const bool any_layout = sm >= 100 && (sm < 120 || sm >= 130);
-  return !whole || !any_layout;
+  return !whole || !architecture.any_fp8_layout;
 }
 
 TrainingOp without_transpose(TrainingOp op) {

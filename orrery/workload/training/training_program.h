@@ -38,6 +38,7 @@
 #include <string_view>
 #include <vector>
 
+#include "orrery/hardware/gpu_architecture.h"
 #include "orrery/workload/inference/program.h"
 #include "orrery/workload/ops/expert_move.h"
 #include "orrery/workload/plan/training_job.h"
@@ -103,12 +104,11 @@ std::vector<TrainingOp> training_ops(const Architecture& model, const TrainingJo
 // the weights wherever memory bounds the product. REQUIRES op.experts > 1.
 TrainingOp one_for_all(TrainingOp op);
 
-// Whether products of this precision read operands of the backward pass from transposed copies on
-// a GPU of compute capability `sm` (times ten). Fp8 tensor cores of Ada and Hopper multiply rows by
-// rows alone. Blackwell's for data centres take any layout (TransformerEngine,
-// is_non_tn_fp8_gemm_supported), which helps one scale for a tensor: scales of blocks go along the
-// inner dimension, which differs between the passes.
-bool transposes_operands(const TrainingPrecision& precision, int sm);
+// Whether products of this precision read operands of the backward pass from transposed copies.
+// Tensor cores that take fp8 operands in any layout (GpuArchitecture::any_fp8_layout) need none
+// with one scale for a tensor. Scales of blocks go along the inner dimension, which differs between
+// the passes.
+bool transposes_operands(const TrainingPrecision& precision, const GpuArchitecture& architecture);
 
 // The cast without its transposed copy.
 TrainingOp without_transpose(TrainingOp op);

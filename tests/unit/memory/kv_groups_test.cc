@@ -6,6 +6,7 @@
 #include "orrery/hardware/catalog.h"
 #include "orrery/memory/memory_model.h"
 #include "orrery/model/catalog/catalog.h"
+#include "tests/unit/memory/engines.h"
 
 namespace orrery {
 namespace kv_groups_test {
@@ -40,7 +41,7 @@ TEST(KvGroups, LayersThatKeepTwiceAsMuchHaveTwoBlocksOfARow) {
 // windows.
 TEST(KvGroups, MemoryOfLayersOfTwoSizes) {
   const Architecture model = load_model("gemma-4-26b-a4b");
-  const MemoryModel memory(model, {}, native_precision(model), load_engine("vllm", Bundle()),
+  const MemoryModel memory(model, {}, native_precision(model), engine_of("vllm"),
                            Catalog().gpu("h100-sxm"));
   const double block = 16.0 * 5 * 4096;
   EXPECT_EQ(memory.kv_block().value(), block);
@@ -83,7 +84,7 @@ TEST(KvGroups, WhatIsOutsideOfAWindow) {
 TEST(KvGroups, MemoryOfAModelWithWindows) {
   const Architecture model = load_model("gpt-oss-20b");
   const Gpu gpu = Catalog().gpu("h100-sxm");
-  EngineProfile engine = load_engine("vllm", Bundle());
+  EngineProfile engine = engine_of("vllm");
   ASSERT_TRUE(engine.memory.hybrid_kv_cache);
   const MemoryModel groups(model, {}, native_precision(model), engine, gpu);
   engine.memory.hybrid_kv_cache = false;
@@ -105,7 +106,7 @@ TEST(KvGroups, MemoryOfAModelWithWindows) {
 // tokens. Gemma is not among the models that it does so for.
 TEST(KvGroups, TwoPoolsOfSglang) {
   const Architecture model = load_model("gpt-oss-20b");
-  const EngineProfile engine = load_engine("sglang", Bundle());
+  const EngineProfile engine = engine_of("sglang");
   EXPECT_EQ(kv_groups(model, engine.memory, 1), (KvGroups{1, 1, 128, 0.8}));
   EXPECT_EQ(kv_groups(load_model("gemma-3-27b"), engine.memory, 1), KvGroups());
   EXPECT_EQ(kv_groups(load_model("mimo-v2-flash"), engine.memory, 1), (KvGroups{1, 1, 128, 0.8}));

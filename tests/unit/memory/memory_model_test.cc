@@ -9,12 +9,13 @@
 #include "orrery/hardware/catalog.h"
 #include "orrery/memory/activations.h"
 #include "orrery/model/catalog/catalog.h"
+#include "tests/unit/memory/engines.h"
 
 namespace orrery {
 namespace memory_model_test {
 
 EngineProfile vllm_on_small_gpu() {
-  EngineProfile e = load_engine("vllm", Bundle());
+  EngineProfile e = engine_of("vllm");
   e.scheduler.max_num_batched_tokens = e.scheduler.small_gpu_batched_tokens;
   e.scheduler.max_num_seqs = e.scheduler.small_gpu_num_seqs;
   return e;
@@ -177,7 +178,7 @@ RC_GTEST_PROP(MemoryLaw, ConcurrencyIsTheLastThatFits, ()) {
 // 393,216 bytes. The log of an engine counts them for each request.
 TEST(MemoryModel, TheStateOfASequenceInBlocks) {
   const Architecture model = load_model("qwen3-next-80b-a3b");
-  const EngineProfile engine = load_engine("vllm", Bundle());
+  const EngineProfile engine = engine_of("vllm");
   const MemoryModel memory(model, {}, native_precision(model), engine, Catalog().gpu("b200-sxm"));
   EXPECT_EQ(memory.kv_block(), Bytes(12 * 16 * 2048));
   EXPECT_EQ(memory.state_blocks(), 197);
@@ -208,7 +209,7 @@ TEST(MemoryModel, RanksDivideACacheOfWhichTheyHaveCopies) {
 TEST(MemoryModel, WindowsOfCompressedAttentionTakeBlocks) {
   const Architecture flash = load_model("deepseek-v4-flash");
   const ParallelPlan plan{.tp = 8, .ep = 8};
-  const MemoryModel m(flash, plan, native_precision(flash), load_engine("vllm", Bundle()),
+  const MemoryModel m(flash, plan, native_precision(flash), engine_of("vllm"),
                       Catalog().gpu("h200-sxm"));
   const double block = 21 * 4 * 716.0 + 20 * 584 / 8.0;
   EXPECT_EQ(m.kv_block(), Bytes(block));

@@ -12,6 +12,7 @@
 #include "orrery/model/catalog/catalog.h"
 #include "orrery/scenario/runner/runner.h"
 #include "orrery/scenario/setup/layer_kinds.h"
+#include "orrery/serving/profile/engine_profile.h"
 
 namespace orrery {
 namespace gpu_work_test {

@@ -72,7 +72,7 @@ class Milliseconds : public StepTimer {
 SimulationConfig engine(std::int64_t max_loras) {
   SimulationConfig c;
   c.replica.kv_blocks = 1000;
-  c.replica.limits.max_loras = max_loras;
+  c.replica.kv.adapter_slots = max_loras;
   c.replica.adapter_load = sim_seconds(5e-3);
   return c;
 }
@@ -117,10 +117,10 @@ TEST(Lora, AdaptersInThePoolTakeTheRoomOfSequences) {
   RequestLoad load = requests(3, 10, 5);
   for (std::int32_t i = 0; i < 3; ++i) load.requests[static_cast<std::size_t>(i)].adapter = i;
   SimulationConfig c = engine(0);
-  c.scheduler = "lightllm";
+  c.replica.engine.scheduler.policy = "lightllm";
   c.replica.kv_blocks = 14;
   c.replica.kv.adapter_blocks = 5;
-  c.replica.async = false;
+  c.replica.engine.scheduler.async_scheduling = false;
   Milliseconds timer;
   // All at once: the first is alone in its step, the next are looked at when nothing runs.
   const SimulationResult three = simulate(c, load, timer);
@@ -144,7 +144,7 @@ TEST(Lora, AnAdapterInThePoolIsThereForAllThatUseIt) {
   RequestLoad load = requests(4, 10, 5);
   for (Request& q : load.requests) q.adapter = 7;
   SimulationConfig c = engine(0);
-  c.scheduler = "lightllm";
+  c.replica.engine.scheduler.policy = "lightllm";
   c.replica.kv_blocks = 14;
   c.replica.kv.adapter_blocks = 5;
   Milliseconds timer;

@@ -13,7 +13,7 @@ namespace beam_search_test {
 
 SimulationConfig two_beams(bool prefix_caching) {
   SimulationConfig c = plain_service();
-  c.replica.prefix_caching = prefix_caching;
+  c.replica.engine.scheduler.prefix_caching = prefix_caching;
   c.beams.width = 2;
   return c;
 }
@@ -40,10 +40,12 @@ TEST(BeamSearch, RoundsByHand) {
 
 TEST(BeamSearch, EachRequestOfARoundTakesTheFrontEnd) {
   SimulationConfig c = two_beams(true);
-  c.beams.overhead = ms(1);  // the second beam's passes while the first one's step runs
+  c.replica.engine.execution.beam_overhead =
+      milliseconds(1);  // the second beam's passes while the first one's step runs
   const SimulationResult r = run(c, {request_at({}, 16, 4)});
   EXPECT_EQ(r.records[0].finished, ms(26 + 1 + 2 * 10 + 1 + 2 * 12 + 1 + 2 * 13));
-  c.beams.overhead = ms(30);  // each of a round comes when the step of the one before has ended
+  c.replica.engine.execution.beam_overhead =
+      milliseconds(30);  // each of a round comes when the step of the one before has ended
   const SimulationResult slow = run(c, {request_at({}, 16, 4)});
   EXPECT_EQ(slow.records[0].finished, ms(26 + 60 + 10 + 60 + 12 + 60 + 13));
 }
@@ -67,8 +69,8 @@ TEST(BeamSearch, EverySearchEndsUnderPressureAndFailures) {
   c.beams.width = 5;
   c.replica.kv_blocks = 12;  // the largest needs 9
   c.replicas = 2;
-  c.failures.at = {ms(500), ms(900)};
-  c.failures.restart = ms(50);
+  c.failures.at = {0.5, 0.9};
+  c.failures.restart = milliseconds(50);
   c.max_concurrency = 6;
   std::vector<Request> requests;
   for (std::int32_t i = 0; i < 30; ++i)
@@ -88,7 +90,7 @@ TEST(BeamSearch, EverySearchEndsUnderPressureAndFailures) {
 TEST(BeamSearch, BeamsShareWhatTheirAncestorsMade) {
   const auto saved = [](std::int32_t width) {
     const RequestLoad load = load_of(std::vector<Request>(200, request_at({}, 19, 58)));
-    BeamSearch search(load, {width, {}}, 16, 0);
+    BeamSearch search(load, {width}, 16, 0);
     double apart = 0, shared = 0;
     for (std::uint32_t i = 0; i < 200; ++i) {
       std::uint32_t beam = search.start(i);

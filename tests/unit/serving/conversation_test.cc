@@ -48,7 +48,7 @@ TEST(Conversation, TheClosedLoopCountsConversations) {
 TEST(Conversation, ATurnThatCannotRunDoesNotKeepTheRest) {
   SimulationConfig c = plain_service();
   c.max_concurrency = 1;
-  c.replica.limits.max_model_len = 25;
+  c.replica.kv.max_model_len = 25;
   PlainTimer timer;
   const SimulationResult r = simulate(c, two_turns(), timer);
   EXPECT_EQ(r.records[1].outcome, Outcome::kTooLong);
@@ -95,7 +95,7 @@ TEST(Conversation, OutputsAreFoundByTheNextTurn) {
   spec.output = Lengths::parse("17");
   spec.turns = Lengths::parse("3");
   SimulationConfig c = plain_service();
-  c.replica.prefix_caching = true;
+  c.replica.engine.scheduler.prefix_caching = true;
   PlainTimer timer;
   const SimulationResult r = simulate(c, make_load(spec), timer);
   EXPECT_EQ(r.records[0].cached, 0);
@@ -167,7 +167,7 @@ TEST(Conversation, TokenIdsOfLlmServingSimAreNames) {
   EXPECT_EQ(t.load.requests[0].ids, 3u);
   EXPECT_EQ(t.load.requests[1].ids, 3u);
   SimulationConfig c = plain_service();
-  c.replica.prefix_caching = true;
+  c.replica.engine.scheduler.prefix_caching = true;
   PlainTimer timer;
   EXPECT_EQ(simulate(c, t.load, timer).records[1].cached, 48);
   EXPECT_NE(error_of("{\"arrival_time_ns\": 0, \"input_toks\": 3, \"output_toks\": 1, "

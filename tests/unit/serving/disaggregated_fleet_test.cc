@@ -16,15 +16,15 @@ SimulationResult run(const SimulationConfig& config, std::vector<Request> reques
 
 // Where nothing fails, the prompt is computed at 26 ms, its KV cache has moved at 42, and the last
 // of three tokens is made at 62.
-SimulationConfig failing(std::vector<SimTime> at) {
+SimulationConfig failing(std::vector<double> at) {
   SimulationConfig c = disaggregated_service();
   c.failures.at = std::move(at);
-  c.failures.restart = ms(100);
+  c.failures.restart = milliseconds(100);
   return c;
 }
 
 TEST(DisaggregatedFailures, AnEngineThatPrefillsLosesTheTransferUnderWay) {
-  SimulationConfig c = failing({ms(30)});
+  SimulationConfig c = failing({0.03});
   c.others[0].replica.kv_blocks = 2;  // those of the first attempt come back
   const SimulationResult r = run(c, {request_at({}, 16, 3)});
   EXPECT_EQ(r.failures, 1);
@@ -37,7 +37,7 @@ TEST(DisaggregatedFailures, AnEngineThatPrefillsLosesTheTransferUnderWay) {
 }
 
 TEST(DisaggregatedFailures, AnEngineThatPrefillsDoesNotTakeDownWhatItSent) {
-  const SimulationResult r = run(failing({ms(43)}), {request_at({}, 16, 3)});
+  const SimulationResult r = run(failing({0.043}), {request_at({}, 16, 3)});
   EXPECT_EQ(r.failures, 1);
   EXPECT_EQ(r.records[0].retries, 0);
   EXPECT_EQ(r.records[0].finished, ms(62));
@@ -45,7 +45,7 @@ TEST(DisaggregatedFailures, AnEngineThatPrefillsDoesNotTakeDownWhatItSent) {
 
 // The k-th time is that of the k-th engine, and the one that prefills is the first.
 TEST(DisaggregatedFailures, ADecodeBeginsAgainFromItsPrompt) {
-  const SimulationResult r = run(failing({ms(1000), ms(50)}), {request_at({}, 16, 3)});
+  const SimulationResult r = run(failing({1.0, 0.05}), {request_at({}, 16, 3)});
   EXPECT_EQ(r.records[0].retries, 1);
   EXPECT_EQ(r.records[0].first_token, ms(50 + 26));
   // The prompt waits for an engine that decodes until 150.
@@ -55,7 +55,7 @@ TEST(DisaggregatedFailures, ADecodeBeginsAgainFromItsPrompt) {
 }
 
 TEST(DisaggregatedFailures, APromptOnItsWayGivesItsBlocksBack) {
-  SimulationConfig c = failing({ms(1000), ms(30)});
+  SimulationConfig c = failing({1.0, 0.03});
   c.replica.kv_blocks = 1;
   const SimulationResult r = run(c, {request_at({}, 16, 3)});
   EXPECT_EQ(r.records[0].first_token, ms(30 + 26));
@@ -64,14 +64,15 @@ TEST(DisaggregatedFailures, APromptOnItsWayGivesItsBlocksBack) {
 
 TEST(DisaggregatedFailures, BothEnginesMayFail) {
   // The prompt of the second attempt waits from 76 on; its engine fails at 90, and is up at 190.
-  const SimulationResult r = run(failing({ms(90), ms(50)}), {request_at({}, 16, 3)});
+  const SimulationResult r = run(failing({0.09, 0.05}), {request_at({}, 16, 3)});
   EXPECT_EQ(r.records[0].retries, 2);
   EXPECT_EQ(r.records[0].finished, ms(190 + 62));
 }
 
 TEST(DisaggregatedFailures, WhatNeverCameIsNotCached) {
-  SimulationConfig c = failing({ms(30)});
-  c.replica.prefix_caching = c.others[0].replica.prefix_caching = true;
+  SimulationConfig c = failing({0.03});
+  c.replica.engine.scheduler.prefix_caching = c.others[0].replica.engine.scheduler.prefix_caching =
+      true;
   const SimulationResult r = run(c, {request_at({}, 40, 3)});
   EXPECT_EQ(r.records[0].retries, 1);
   EXPECT_EQ(r.records[0].transfer, ms(40));  // the whole prompt
@@ -79,8 +80,8 @@ TEST(DisaggregatedFailures, WhatNeverCameIsNotCached) {
 
 // The prompt is computed at 50 ms and has moved at 90. Its first two blocks are found at 95.
 TEST(DisaggregatedFailures, ADecodeThatBeginsAgainFindsItsPrompt) {
-  SimulationConfig c = failing({ms(1000), ms(95)});
-  c.replica.prefix_caching = true;
+  SimulationConfig c = failing({1.0, 0.095});
+  c.replica.engine.scheduler.prefix_caching = true;
   const SimulationResult r = run(c, {request_at({}, 40, 9)});
   EXPECT_EQ(r.records[0].retries, 1);
   EXPECT_EQ(r.records[0].cached, 32);
@@ -96,11 +97,13 @@ TEST(DisaggregatedFailures, NoFailureLosesARequestOrABlock) {
     c.seed = seed;
     c.replica.kv_blocks = 5;
     c.others[0].replica.kv_blocks = 8;
-    c.replica.async = c.others[0].replica.async = seed % 2 == 0;
-    c.replica.prefix_caching = c.others[0].replica.prefix_caching = seed % 3 == 0;
+    c.replica.engine.scheduler.async_scheduling =
+        c.others[0].replica.engine.scheduler.async_scheduling = seed % 2 == 0;
+    c.replica.engine.scheduler.prefix_caching =
+        c.others[0].replica.engine.scheduler.prefix_caching = seed % 3 == 0;
     c.transfer.layerwise = seed % 2 == 0;
     c.failures.mean_time = milliseconds(900);
-    c.failures.restart = ms(130);
+    c.failures.restart = milliseconds(130);
     const SimulationResult r = run(c, requests);
     EXPECT_GT(r.failures, 10);
     std::int64_t output = 0, retries = 0;
@@ -115,21 +118,21 @@ TEST(DisaggregatedFailures, NoFailureLosesARequestOrABlock) {
   }
 }
 
-Autoscale scaled(double target, std::int64_t most) {
+// The pool that prefills, then the pool that decodes.
+Autoscale scaled(double target, std::int64_t most, double decode_target, std::int64_t decode_most) {
   Autoscale a;
   a.policy = "outstanding";
-  a.target = target;
-  a.most = most;
-  a.interval = ms(30);
-  a.start_up = ms(10);
-  a.cool_down = ms(0);
+  a.target = target, a.decode_target = decode_target;
+  a.most = most, a.decode_most = decode_most;
+  a.interval = milliseconds(30);
+  a.start_up = milliseconds(10);
+  a.cool_down = milliseconds(0);
   return a;
 }
 
 TEST(DisaggregatedScaling, EachPoolGrowsWithItsOwnRequests) {
   SimulationConfig c = disaggregated_service();
-  c.autoscale = scaled(100, 1);
-  c.decode_autoscale = scaled(2, 3);
+  c.autoscale = scaled(100, 1, 2, 3);
   // All prompts are computed at 10 + 6 * 4 ms; six decodes want three engines at 60. Prompts that
   // come later decode on one of those.
   std::vector<Request> requests(6, request_at({}, 4, 30));
@@ -150,8 +153,7 @@ TEST(DisaggregatedScaling, EachPoolGrowsWithItsOwnRequests) {
 TEST(DisaggregatedScaling, AnEngineStaysUntilItsPromptsHaveLeft) {
   SimulationConfig c = disaggregated_service(2, 1);
   c.others[0].replica.kv_blocks = 2;
-  c.autoscale = scaled(10, 2);
-  c.decode_autoscale = scaled(10, 1);
+  c.autoscale = scaled(10, 2, 10, 1);
   const Request q = request_at({}, 16, 2);
   const SimulationResult r = run(c, {q, q});
   EXPECT_EQ(r.records[1].transfer, ms(52 - 26 + 16));
@@ -162,7 +164,7 @@ TEST(DisaggregatedScaling, AnEngineStaysUntilItsPromptsHaveLeft) {
 TEST(DisaggregatedScaling, PoolsThatServeTogetherAreRefused) {
   SimulationConfig c = plain_service();
   c.others = {plain_service()};
-  c.autoscale = scaled(1, 2);
+  c.autoscale = scaled(1, 2, 1, 2);
   EXPECT_THROW(run(c, {request_at({}, 16, 2)}), InputError);
 }
 
@@ -173,9 +175,9 @@ TEST(DisaggregatedTechniques, AnAdapterWithoutASlotWaits) {
   Request first = request_at({}, 16, 5), second = request_at({}, 16, 3);
   first.adapter = 0;
   second.adapter = 1;
-  c.others[0].replica.limits.max_loras = 2;
+  c.others[0].replica.kv.adapter_slots = 2;
   EXPECT_EQ(run(c, {first, second}).records[1].finished, ms(92));
-  c.others[0].replica.limits.max_loras = 1;
+  c.others[0].replica.kv.adapter_slots = 1;
   const SimulationResult r = run(c, {first, second});
   EXPECT_EQ(r.records[0].finished, ms(82));
   EXPECT_EQ(r.records[1].finished, ms(102));

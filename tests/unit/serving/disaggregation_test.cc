@@ -42,7 +42,7 @@ TEST(Disaggregation, AFullEngineThatDecodesComesToAnEnd) {
   SimulationConfig c = disaggregated_service();
   ReplicaConfig& d = c.others[0].replica;
   d.kv_blocks = 17;  // of 16 tokens: four prompts and the next tokens of one
-  d.limits.max_num_seqs = 1;
+  d.engine.scheduler.max_num_seqs = 1;
   const SimulationResult r = run(c, std::vector<Request>(12, request_at({}, 64, 60)));
   for (const RequestRecord& q : r.records) EXPECT_EQ(q.outcome, Outcome::kDone);
   EXPECT_GT(r.replicas[1].evictions, 0);
@@ -122,7 +122,8 @@ TEST(Disaggregation, RequestsMustFitBothSides) {
 
 TEST(Disaggregation, ThePrefixCacheOfTheReceiverSavesTransfers) {
   SimulationConfig c = disaggregated_service();
-  c.replica.prefix_caching = c.others[0].replica.prefix_caching = true;
+  c.replica.engine.scheduler.prefix_caching = c.others[0].replica.engine.scheduler.prefix_caching =
+      true;
   RequestLoad load = load_of({request_at({}, 40, 2), request_at(ms(500), 40, 2)});
   load.ids = {7, 8};
   for (Request& r : load.requests) r.ids = 2;  // 32 tokens in common
@@ -141,7 +142,8 @@ TEST(Disaggregation, NothingIsLostWhereMemoryIsShort) {
     SimulationConfig c = disaggregated_service(2, 2);
     c.replica.kv_blocks = 5;
     c.others[0].replica.kv_blocks = 8;
-    c.replica.async = c.others[0].replica.async = async;
+    c.replica.engine.scheduler.async_scheduling =
+        c.others[0].replica.engine.scheduler.async_scheduling = async;
     c.transfer.layerwise = async;
     const SimulationResult r = run(c, requests);
     std::int64_t output = 0;

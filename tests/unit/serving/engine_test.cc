@@ -1,7 +1,9 @@
 #include "orrery/serving/engine/engine.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "tests/scheduler_keys.h"
 #include "tests/unit/serving/service_fixture.h"
 
 namespace orrery {
@@ -10,7 +12,7 @@ namespace engine_test {
 // Two stages of 10 ms and 1 ms a prompt token each.
 SimulationConfig two_stages() {
   SimulationConfig c = plain_service();
-  c.replica.stages = 2;
+  c.replica.plan.pp = 2;
   return c;
 }
 
@@ -30,7 +32,7 @@ TEST(Pipeline, OneRequestPassesAllStages) {
 
 TEST(Pipeline, StepsFollowEachOtherAtThePaceOfAStage) {
   SimulationConfig c = two_stages();
-  c.replica.limits.max_num_batched_tokens = 5;  // a prompt each step
+  c.replica.engine.scheduler.max_num_batched_tokens = 5;  // a prompt each step
   const SimulationResult r = run(c, load_of({request_at({}, 5, 2), request_at({}, 5, 2)}), 2);
   EXPECT_EQ(r.records[0].first_token, ms(30));
   EXPECT_EQ(r.records[1].first_token, ms(45));  // enters at 15
@@ -41,7 +43,7 @@ TEST(Pipeline, StepsFollowEachOtherAtThePaceOfAStage) {
 
 TEST(Pipeline, AShortStepDoesNotOvertake) {
   SimulationConfig c = two_stages();
-  c.replica.limits.max_num_batched_tokens = 100;
+  c.replica.engine.scheduler.max_num_batched_tokens = 100;
   // The long prompt is in stage 1 until 110, in stage 2 until 220; the short step follows it.
   const SimulationResult r = run(c, load_of({request_at({}, 100, 1), request_at(ms(1), 1, 1)}), 2);
   EXPECT_EQ(r.records[0].first_token, ms(220));
@@ -50,7 +52,7 @@ TEST(Pipeline, AShortStepDoesNotOvertake) {
 
 TEST(Pipeline, ChunksOfAPromptFollowEachOther) {
   SimulationConfig c = two_stages();
-  c.replica.limits.max_num_batched_tokens = 10;
+  c.replica.engine.scheduler.max_num_batched_tokens = 10;
   // Two chunks of 10 tokens: at 0 and 20 into the first stage, out at 40 and 60.
   const SimulationResult r = run(c, load_of({request_at({}, 20, 1)}), 2);
   EXPECT_EQ(r.records[0].first_token, ms(60));
@@ -58,7 +60,7 @@ TEST(Pipeline, ChunksOfAPromptFollowEachOther) {
 
 TEST(DataParallel, RanksStepTogether) {
   SimulationConfig c = plain_service();
-  c.replica.ranks = 2;
+  c.replica.plan.dp = 2;
   PlainTimer timer;
   const SimulationResult r =
       simulate(c, load_of({request_at({}, 5, 3), request_at(ms(1), 20, 2)}), timer);
@@ -78,9 +80,9 @@ TEST(DataParallel, RanksStepTogether) {
 TEST(DataParallel, BalancedPromptsWaitForEachOther) {
   const auto first_token = [](std::int64_t timeout, std::vector<Request> more) {
     SimulationConfig c = plain_service();
-    c.scheduler = "trtllm";
-    c.replica.ranks = 2;
-    c.replica.balance_timeout = timeout;
+    c.replica.engine.scheduler.policy = "trtllm";
+    c.replica.plan.dp = 2;
+    set_keys(c.replica.engine.scheduler, fmt::format("balance_timeout: {}", timeout));
     std::vector<Request> all = {request_at({}, 5, 40), request_at({}, 5, 40)};
     all.insert(all.end(), more.begin(), more.end());
     return run(c, load_of(all)).records[2].first_token;
@@ -98,23 +100,24 @@ TEST(DataParallel, BalancedPromptsWaitForEachOther) {
 }
 
 // The first rank decodes one sequence and the second two when two prompts come. The first prompt
-// goes to the first rank. Where waiting requests count 4, the other one goes to the second rank,
-// and neither waits. Where they count 1, both are on the first rank and wait for one on the second.
+// goes to the first rank. Under vLLM, where waiting requests count 4, the other one goes to the
+// second rank, and both are computed in the wave of 15 ms after the one that ends at 205. Under
+// TensorRT-LLM, where they count 1, both are on the first rank and wait for one on the second.
 TEST(DataParallel, RanksAreChosenByTheWeightOfWaitingRequests) {
-  const auto first_tokens = [](std::int64_t weight) {
+  const auto first_tokens = [](const char* policy, const char* keys) {
     SimulationConfig c = plain_service();
-    c.scheduler = "trtllm";
-    c.replica.ranks = 2;
-    c.replica.balance_timeout = 1000;
-    c.replica.waiting_weight = weight;
+    c.replica.engine.scheduler.policy = policy;
+    c.replica.plan.dp = 2;
+    set_keys(c.replica.engine.scheduler, keys);
     const SimulationResult r = run(
         c, load_of({request_at({}, 5, 60), request_at({}, 5, 60), request_at({}, 5, 2),
                     request_at({}, 5, 60), request_at(ms(200), 5, 2), request_at(ms(200), 5, 2)}));
     return std::pair(r.records[4].first_token, r.records[5].first_token);
   };
-  const auto heavy = first_tokens(4), light = first_tokens(1);
-  EXPECT_EQ(heavy.first, heavy.second);
-  EXPECT_LT(heavy.first, ms(240));
+  const auto heavy = first_tokens("vllm", "{}"),
+             light = first_tokens("trtllm", "balance_timeout: 1000");
+  EXPECT_EQ(heavy.first, ms(205 + 15));
+  EXPECT_EQ(heavy.second, ms(205 + 15));
   EXPECT_GT(light.first, ms(500));
   EXPECT_GT(light.second, ms(500));
 }
@@ -125,7 +128,8 @@ TEST(Engine, StartUpIsPaidOnce) {
   const RequestLoad load =
       load_of({request_at({}, 5, 2), request_at({}, 5, 2), request_at(ms(2000), 5, 2)});
   const SimulationResult warm = run(c, load);
-  c.replica.start_up = ms(500);
+  c.replica.engine.execution.start_up = milliseconds(500);
+  c.replica.engine.execution.cold = true;
   const SimulationResult cold = run(c, load);
   EXPECT_EQ(cold.records[0].first_token, warm.records[0].first_token + ms(500));
   EXPECT_EQ(cold.records[1].first_token, warm.records[1].first_token + ms(500));
@@ -136,11 +140,12 @@ TEST(Engine, StartUpIsPaidOnce) {
 // ms and 1 ms a token; the second prompt is cut, and so is the third.
 TEST(Engine, OnlyTheFirstContinuedPromptIsCompiledFor) {
   SimulationConfig c = plain_service();
-  c.replica.limits.max_num_batched_tokens = 10;
+  c.replica.engine.scheduler.max_num_batched_tokens = 10;
   const RequestLoad load =
       load_of({request_at({}, 5, 2), request_at(ms(1000), 15, 2), request_at(ms(3000), 15, 2)});
   const SimulationResult warm = run(c, load);
-  c.replica.continued_start_up = ms(500);
+  c.replica.engine.execution.continued_start_up = milliseconds(500);
+  c.replica.engine.execution.cold = true;
   const SimulationResult cold = run(c, load);
   EXPECT_EQ(cold.records[0].first_token, warm.records[0].first_token);
   EXPECT_EQ(cold.records[1].first_token, warm.records[1].first_token + ms(500));
@@ -150,7 +155,7 @@ TEST(Engine, OnlyTheFirstContinuedPromptIsCompiledFor) {
 TEST(DataParallel, MemoryIsEachRanksOwn) {
   // Each holds two blocks: two requests of two blocks run side by side, the third waits.
   SimulationConfig c = plain_service();
-  c.replica.ranks = 2;
+  c.replica.plan.dp = 2;
   c.replica.kv_blocks = 2;
   const Request q = request_at({}, 30, 2);
   const SimulationResult r = run(c, load_of({q, q, q}));
@@ -163,7 +168,7 @@ TEST(DataParallel, MemoryIsEachRanksOwn) {
 TEST(DataParallel, RequestsGoToTheRankWithTheLeastLoad) {
   RequestLoad load = load_of(std::vector<Request>(6, request_at({}, 8, 4)));
   SimulationConfig c = plain_service();
-  c.replica.ranks = 3;
+  c.replica.plan.dp = 3;
   PlainTimer timer;
   simulate(c, load, timer);
   // After the first wave (one request alone) five wait; they spread over the ranks.

@@ -18,13 +18,13 @@ SimulationResult run(const SimulationConfig& config, std::vector<Request> reques
 SimulationConfig elastic() {
   SimulationConfig c = plain_service();
   c.router = "least-outstanding";
-  c.gpus = 2;
+  c.replica.plan.tp = 2;
   c.autoscale.policy = "outstanding";
   c.autoscale.target = 1;
   c.autoscale.most = 3;
-  c.autoscale.interval = ms(100);
-  c.autoscale.start_up = ms(50);
-  c.autoscale.cool_down = ms(400);
+  c.autoscale.interval = milliseconds(100);
+  c.autoscale.start_up = milliseconds(50);
+  c.autoscale.cool_down = milliseconds(400);
   return c;
 }
 
@@ -100,7 +100,7 @@ TEST(Fleet, RequestsOfAFailedEngineStartAgain) {
   SimulationConfig c = plain_service();
   c.replicas = 2;
   c.failures.mean_time = milliseconds(700);
-  c.failures.restart = ms(300);
+  c.failures.restart = milliseconds(300);
   const SimulationResult r = run(c, requests), again = run(c, requests);
   std::int64_t retries = 0, output = 0;
   for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -120,7 +120,7 @@ TEST(Fleet, RequestsOfAFailedEngineStartAgain) {
 TEST(Fleet, WithoutAnEngineRequestsWaitForTheRestart) {
   SimulationConfig c = plain_service();
   c.failures.mean_time = milliseconds(100);
-  c.failures.restart = ms(1000);
+  c.failures.restart = milliseconds(1000);
   c.seed = 1;
   // 300 ms of work: an engine that fails every 100 ms on average ends it after some attempts.
   const SimulationResult r = run(c, {request_at({}, 5, 30)});
@@ -135,7 +135,7 @@ TEST(Fleet, WithoutAnEngineRequestsWaitForTheRestart) {
 TEST(Fleet, FailuresThatLetNoRequestEndAreInfeasible) {
   SimulationConfig c = plain_service();
   c.failures.mean_time = milliseconds(1);  // 300 ms of work
-  c.failures.restart = ms(1);
+  c.failures.restart = milliseconds(1);
   EXPECT_THROW(run(c, {request_at({}, 5, 30)}), Infeasible);
 }
 
@@ -156,15 +156,15 @@ TEST(Fleet, TimesBeyondSimulatedTimeAreRefused) {
   EXPECT_THROW(sim_seconds(9e6) + sim_seconds(9e5), InputError);
   EXPECT_THROW(sim_seconds(1) * 10'000'000, InputError);
   SimulationConfig c = plain_service();
-  c.request_overhead = sim_seconds(9e6);
+  c.replica.engine.execution.request_overhead = Seconds(9e6);
   EXPECT_THROW(run(c, {request_at(sim_seconds(9e5), 5, 30)}), InputError);
 }
 
 TEST(Fleet, FailuresAtGivenTimes) {
   SimulationConfig c = plain_service();
   c.replicas = 2;
-  c.failures.at = {ms(20)};
-  c.failures.restart = ms(50);
+  c.failures.at = {0.02};
+  c.failures.restart = milliseconds(50);
   // Both have a prompt until 15. The first engine's request begins again on the second, joining the
   // step from 25 on, which ends at 40; a later request finds the first one up again.
   const Request q = request_at({}, 5, 4);
@@ -186,12 +186,12 @@ TEST(Fleet, FailuresAtGivenTimes) {
 TEST(Fleet, AFailureAtAnyTimeLosesNoRequest) {
   SimulationConfig c = plain_service();
   c.replica.kv_blocks = 64;
-  c.replica.limits.block_size = 1;
-  c.replica.stages = 2;
-  c.failures.restart = ms(5);
+  c.replica.engine.memory.block_size = 1;
+  c.replica.plan.pp = 2;
+  c.failures.restart = milliseconds(5);
   const std::vector<Request> four(4, request_at({}, 10, 31));
   for (std::int64_t at = 1; at < 1000; at += 7) {
-    c.failures.at = {ms(at)};
+    c.failures.at = {1e-3 * static_cast<double>(at)};
     PlainTimer timer;
     timer.stages = 2;
     const SimulationResult r = simulate(c, load_of(four), timer);

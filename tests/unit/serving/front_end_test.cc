@@ -26,8 +26,8 @@ TEST(FrontEnd, RequestsPassOneAfterTheOther) {
   SimulationConfig config;
   config.replica.kv_blocks = 100;
   config.max_concurrency = 2;
-  config.frontend_per_request = sim_seconds(0.002);
-  config.request_overhead = sim_seconds(0.005);
+  config.replica.engine.execution.frontend_per_request = Seconds(0.002);
+  config.replica.engine.execution.request_overhead = Seconds(0.005);
   TenMilliseconds timer;
   const RequestLoad load = one_token_requests(4);
   const SimulationResult r = simulate(config, load, timer);
@@ -44,7 +44,7 @@ TEST(FrontEnd, RequestsPassOneAfterTheOther) {
 TEST(FrontEnd, LongPromptsWaitLonger) {
   SimulationConfig config;
   config.replica.kv_blocks = 1000;
-  config.overhead_per_prompt_token = sim_seconds(1e-6);
+  config.replica.engine.execution.overhead_per_prompt_token = Seconds(1e-6);
   RequestLoad load = one_token_requests(3);
   load.requests[0].input = 5000;
   load.requests[2].arrival = sim_seconds(0.1);
@@ -65,10 +65,10 @@ TEST(FrontEnd, LongPromptsWaitLonger) {
 //                   130 and is delivered at 150, 40 ms after it was sent
 TEST(FrontEnd, FirstTokensWaitBehindTokensOfOthers) {
   SimulationConfig config;
-  config.scheduler = "sglang";
-  config.replica.async = false;
+  config.replica.engine.scheduler.policy = "sglang";
+  config.replica.engine.scheduler.async_scheduling = false;
   config.replica.kv_blocks = 100;
-  config.replica.frontend_per_token = sim_seconds(0.02);
+  config.replica.engine.execution.frontend_per_token = Seconds(0.02);
   config.max_concurrency = 2;
   RequestLoad load = one_token_requests(3);
   load.requests[0].output = load.requests[1].output = 3;
@@ -90,11 +90,11 @@ TEST(FrontEnd, FirstTokensWaitBehindTokensOfOthers) {
 TEST(FrontEnd, LaterTokensOfAnAnswerMayTakeLonger) {
   for (const char* scheduler : {"sglang", "vllm"}) {
     SimulationConfig config;
-    config.scheduler = scheduler;
-    config.replica.async = false;
+    config.replica.engine.scheduler.policy = scheduler;
+    config.replica.engine.scheduler.async_scheduling = false;
     config.replica.kv_blocks = 100;
-    config.replica.frontend_per_token = sim_seconds(0.02);
-    config.replica.frontend_per_past_token = sim_seconds(0.005);
+    config.replica.engine.execution.frontend_per_token = Seconds(0.02);
+    config.replica.engine.execution.frontend_per_past_token = Seconds(0.005);
     RequestLoad load = one_token_requests(1);
     load.requests[0].output = 3;
     TenMilliseconds timer;
@@ -116,9 +116,9 @@ TEST(FrontEnd, LaterTokensOfAnAnswerMayTakeLonger) {
 TEST(FrontEnd, TokensGoOutInTurnWhereMemoryIsShort) {
   for (const bool async : {false, true}) {
     SimulationConfig config;
-    config.replica.async = async;
+    config.replica.engine.scheduler.async_scheduling = async;
     config.replica.kv_blocks = 4;
-    config.replica.frontend_per_token = sim_seconds(0.001);
+    config.replica.engine.execution.frontend_per_token = Seconds(0.001);
     RequestLoad load = one_token_requests(3);
     for (Request& r : load.requests) r.input = 15, r.output = 3;
     load.requests[0].output = 4;
@@ -135,7 +135,7 @@ TEST(FrontEnd, TokensGoOutInTurnWhereMemoryIsShort) {
 TEST(FrontEnd, RejectedRequestsLetTheNextBeSent) {
   SimulationConfig config;
   config.replica.kv_blocks = 100;
-  config.replica.limits.max_model_len = 10;
+  config.replica.kv.max_model_len = 10;
   config.max_concurrency = 1;
   RequestLoad load = one_token_requests(3);
   load.requests[1].input = 11;

@@ -15,13 +15,20 @@ namespace kv_memory_test {
 
 // Blocks of 4 tokens; the state of a sequence takes 3 blocks with its first tokens and gives them
 // back with its last.
+// Blocks of four tokens.
+EngineProfile profile() {
+  EngineProfile e;
+  e.memory.block_size = 4;
+  return e;
+}
+
 TEST(KvMemory, TheStateOfASequenceStaysOfOneSize) {
-  SchedulerLimits limits;
-  limits.block_size = 4;
+  EngineProfile engine = profile();
+  engine.scheduler.prefix_caching = false;
   RequestLoad load;
   KvOptions options;
   options.state_blocks = 3;
-  KvMemory kv(limits, 10, false, load, options);
+  KvMemory kv(engine, 10, load, options);
   EXPECT_EQ(kv.blocks_for(5), 3 + 2);
   Sequence s;
   ASSERT_TRUE(kv.reserve(s, 5));
@@ -41,12 +48,11 @@ TEST(KvMemory, TheStateOfASequenceStaysOfOneSize) {
 
 // Counted blocks are as many as numbered ones, and get numbers when a sequence looks for its own.
 TEST(KvMemory, CountedBlocksGetNumbersWhenOneLosesThem) {
-  SchedulerLimits limits;
-  limits.block_size = 4;
+  const EngineProfile engine = profile();
   RequestLoad load;
   load.requests.resize(3);
   for (Request& r : load.requests) r.input = 17, r.output = 3;
-  EngineState counted(limits, 20, true, load), numbered(limits, 20, true, load);
+  EngineState counted(engine, 20, load), numbered(engine, 20, load);
   counted.kv.count_blocks();
   const auto both = [&](const auto& act) { act(counted), act(numbered); };
   std::vector<Slot> slots;
@@ -84,13 +90,12 @@ TEST(KvMemory, CountedBlocksGetNumbersWhenOneLosesThem) {
 // Once a sequence that lost its blocks has computed its tokens again, blocks need no numbers. They
 // do if the cache still holds a row of it: of 16 tokens the last row is computed again.
 TEST(KvMemory, BlocksAreCountedAgainWhenNobodyLooksForThem) {
-  SchedulerLimits limits;
-  limits.block_size = 4;
+  const EngineProfile engine = profile();
   for (const std::int32_t tokens : {17, 16}) {
     RequestLoad load;
     load.requests.resize(2);
     for (Request& r : load.requests) r.input = tokens, r.output = 3;
-    EngineState e(limits, 20, true, load);
+    EngineState e(engine, 20, load);
     e.kv.count_blocks();
     const auto admit = [&](std::int32_t found) {
       const Slot slot = e.queues.waiting.front();
@@ -123,14 +128,13 @@ TEST(KvMemory, BlocksAreCountedAgainWhenNobodyLooksForThem) {
 
 // Blocks that ids do not identify are found by their own request, if it lost them before its end.
 TEST(KvMemory, BlocksOfARequestAloneAreFoundWhenItReturns) {
-  SchedulerLimits limits;
-  limits.block_size = 4;
+  const EngineProfile engine = profile();
   RequestLoad load;
   load.id_tokens = 4;
   load.ids = {7};
   load.requests.resize(2);
   for (Request& r : load.requests) r.input = 17, r.ids = 1;
-  KvMemory kv(limits, 10, true, load, {});
+  KvMemory kv(engine, 10, load, {});
   const auto compute = [&] {
     Sequence s;
     s.prompt = s.tokens = 17;
@@ -252,8 +256,8 @@ RequestLoad requests(std::size_t n, std::int32_t input, std::int32_t output) {
 TEST(Contiguous, AnExtentOfMaxModelLenForEach) {
   SimulationConfig c;
   c.replica.kv_blocks = 32;  // 512 tokens: two of 256
-  c.replica.limits.max_model_len = 256;
-  c.replica.prefix_caching = false;
+  c.replica.kv.max_model_len = 256;
+  c.replica.engine.scheduler.prefix_caching = false;
   c.replica.kv.reserve = KvOptions::Reserve::kMaxModelLen;
   Milliseconds timer;
   const SimulationResult r = simulate(c, requests(5, 16, 17), timer);
@@ -267,7 +271,7 @@ TEST(Contiguous, AnExtentOfMaxModelLenForEach) {
 TEST(Contiguous, AnExtentForTheRequest) {
   SimulationConfig c;
   c.replica.kv_blocks = 32;
-  c.replica.prefix_caching = false;
+  c.replica.engine.scheduler.prefix_caching = false;
   c.replica.kv.reserve = KvOptions::Reserve::kRequest;
   Milliseconds timer;
   const SimulationResult r = simulate(c, requests(40, 16, 17), timer);
@@ -285,7 +289,7 @@ TEST(Contiguous, HolesTooSmallForTheNextAreStranded) {
   load.requests[4].output = 40;  // 15 blocks
   SimulationConfig c;
   c.replica.kv_blocks = 32;
-  c.replica.prefix_caching = false;
+  c.replica.engine.scheduler.prefix_caching = false;
   c.replica.kv.reserve = KvOptions::Reserve::kRequest;
   Milliseconds timer;
   const SimulationResult r = simulate(c, load, timer);
@@ -302,7 +306,7 @@ TEST(Contiguous, DraftsStayWithinTheExtent) {
   // 27 tokens all are computed; after the 32nd none has room, and none is needed.
   SimulationConfig c;
   c.replica.kv_blocks = 32;
-  c.replica.prefix_caching = false;
+  c.replica.engine.scheduler.prefix_caching = false;
   c.replica.kv.reserve = KvOptions::Reserve::kRequest;
   c.replica.speculation.drafts = 4;
   c.replica.speculation.acceptance = {1};
@@ -318,8 +322,8 @@ TEST(Contiguous, DraftsStayWithinTheExtent) {
 TEST(Contiguous, AModelLengthThatNeverFitsIsCounted) {
   SimulationConfig c;
   c.replica.kv_blocks = 8;
-  c.replica.limits.max_model_len = 256;
-  c.replica.prefix_caching = false;
+  c.replica.kv.max_model_len = 256;
+  c.replica.engine.scheduler.prefix_caching = false;
   c.replica.kv.reserve = KvOptions::Reserve::kMaxModelLen;
   Milliseconds timer;
   const SimulationResult r = simulate(c, requests(2, 16, 17), timer);
@@ -407,7 +411,7 @@ TEST(Host, BlocksThatComeBackNeedRoom) {
     load.requests[2].output = 16;
     load.requests[3].arrival = load.requests[2].arrival + sim_seconds(2e-3);
     SimulationConfig c;
-    c.scheduler = scheduler.name;
+    c.replica.engine.scheduler.policy = scheduler.name;
     c.replica.kv_blocks = 12;
     c.replica.kv.host_blocks = 100;
     Milliseconds timer;

@@ -12,14 +12,15 @@ namespace kv_windows_test {
 class Engine {
  public:
   Engine(std::int64_t blocks, RequestLoad load)
-      : load_(std::move(load)), state(limits(), blocks, true, load_, groups()) {
-    scheduler_ = make_scheduler("vllm");
+      : load_(std::move(load)), state(profile_, blocks, load_, groups()) {
+    scheduler_ = make_scheduler({profile_.scheduler});
   }
-  static SchedulerLimits limits() {
-    SchedulerLimits l;
-    l.block_size = 4;
-    l.max_num_batched_tokens = 8;
-    return l;
+  static EngineProfile profile(const char* policy = "vllm") {
+    EngineProfile e;
+    e.memory.block_size = 4;
+    e.scheduler.max_num_batched_tokens = 8;
+    e.scheduler.policy = policy;
+    return e;
   }
   static KvOptions groups() {
     KvOptions kv;
@@ -44,6 +45,7 @@ class Engine {
   }
 
  private:
+  const EngineProfile profile_ = profile();
   RequestLoad load_;
 
  public:
@@ -121,7 +123,7 @@ class Milliseconds : public StepTimer {
 
 SimulationResult serve(const KvGroups& groups, std::int64_t blocks) {
   SimulationConfig c;
-  c.replica.limits = Engine::limits();
+  c.replica.engine = Engine::profile();
   c.replica.kv.groups = groups;
   c.replica.kv_blocks = blocks;
   RequestLoad load;
@@ -149,12 +151,12 @@ TEST(KvWindows, WhatFitsIsCountedAsItIsHeld) {
 // SGLang: 100 blocks for the layers without a window, half as many for those with one.
 TEST(KvWindows, APoolOfTheirOwn) {
   const KvGroups two{1, 1, 8, 0.5};
-  SchedulerLimits l = Engine::limits();
+  const EngineProfile profile = Engine::profile("sglang");
   KvOptions kv;
   kv.groups = two;
   RequestLoad load = prompts({{20, 5}, {24, 5}, {24, 3}});
-  EngineState state(l, 40, true, load, kv);
-  const auto scheduler = make_scheduler("sglang");
+  EngineState state(profile, 40, load, kv);
+  const auto scheduler = make_scheduler({profile.scheduler});
   const auto step = [&] {
     StepPlan plan;
     scheduler->plan(state, plan);
@@ -188,10 +190,8 @@ TEST(KvWindows, APoolOfTheirOwn) {
 
 SimulationResult serve_sglang(const KvGroups& groups, std::int64_t blocks, int requests) {
   SimulationConfig c;
-  c.scheduler = "sglang";
-  c.replica.limits = Engine::limits();
+  c.replica.engine = Engine::profile("sglang");
   c.replica.kv.groups = groups;
-  c.replica.kv.whole_prompts = true;
   c.replica.kv_blocks = blocks;
   RequestLoad load;
   load.requests.resize(static_cast<std::size_t>(requests));

@@ -77,6 +77,13 @@ TEST(Lengths, RefusalsAreShortAndPrintable) {
   }
 }
 
+using Keys = std::vector<std::pair<const char*, const char*>>;
+ArrivalParameters with(const char* kind, double rate, const Keys& keys) {
+  ArrivalParameters p{rate, {}};
+  for (const auto& [key, value] : keys) set_arrival_parameter(p.own, kind, key, value);
+  return p;
+}
+
 // Mean and coefficient of variation of the gaps.
 std::pair<double, double> gaps(const char* kind, ArrivalParameters p, int n = 40000) {
   const auto process = make_arrivals(kind, p);
@@ -93,27 +100,27 @@ std::pair<double, double> gaps(const char* kind, ArrivalParameters p, int n = 40
 }
 
 TEST(Arrivals, PoissonGapsAreAsSpreadAsTheirMean) {
-  const auto [mean, cv] = gaps("poisson", {.rate = 4});
+  const auto [mean, cv] = gaps("poisson", {4, {}});
   EXPECT_NEAR(mean, 0.25, 0.005);
   EXPECT_NEAR(cv, 1, 0.02);
 }
 
 TEST(Arrivals, BurstinessSetsTheSpread) {
   // A gamma distribution of shape 1/4 varies by 1/sqrt(1/4) = 2 times its mean.
-  const auto [mean, cv] = gaps("gamma", {.rate = 4, .burstiness = 0.25});
+  const auto [mean, cv] = gaps("gamma", with("gamma", 4, {{"burstiness", "0.25"}}));
   EXPECT_NEAR(mean, 0.25, 0.01);
   EXPECT_NEAR(cv, 2, 0.1);
 }
 
 TEST(Arrivals, EvenGapsDoNotVary) {
-  const auto [mean, cv] = gaps("even", {.rate = 4}, 100);
+  const auto [mean, cv] = gaps("even", {4, {}}, 100);
   EXPECT_NEAR(mean, 0.25, 1e-12);
   EXPECT_NEAR(cv, 0, 1e-6);
 }
 
 TEST(Arrivals, RampDoublesItsRate) {
-  ArrivalParameters p{.rate = 10, .end_rate = 20, .period = Seconds(1000)};
-  const auto process = make_arrivals("ramp", p);
+  const auto process =
+      make_arrivals("ramp", with("ramp", 10, {{"end_rate", "20"}, {"period", "1000 s"}}));
   RandomStream random(1, "test");
   int early = 0, late = 0;
   for (double now = 0; now < 2000;) {
@@ -127,7 +134,7 @@ TEST(Arrivals, RampDoublesItsRate) {
 
 TEST(Arrivals, DiurnalPeaksAQuarterIntoItsPeriod) {
   const auto process =
-      make_arrivals("diurnal", {.rate = 10, .period = Seconds(400), .amplitude = 0.8});
+      make_arrivals("diurnal", with("diurnal", 10, {{"period", "400 s"}, {"amplitude", "0.8"}}));
   RandomStream random(1, "test");
   int peak = 0, trough = 0;
   for (double now = 0; now < 4000;) {

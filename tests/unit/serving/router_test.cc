@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
 #include <memory>
 
 #include "orrery/base/error.h"
@@ -36,10 +37,10 @@ class Engines {
       load_.requests.push_back(r);
     }
     for (std::int64_t blocks : kv_blocks) {
-      ReplicaConfig c = plain_service().replica;
+      ReplicaConfig& c = configs_.emplace_back(plain_service().replica);
       c.kv_blocks = blocks;
-      c.prefix_caching = prefix_caching;
-      engines_.push_back(std::make_unique<Engine>(c, "vllm", load_, timer_, observer_));
+      c.engine.scheduler.prefix_caching = prefix_caching;
+      engines_.push_back(std::make_unique<Engine>(c, load_, timer_, observer_));
       view_.emplace_back(*engines_.back());
     }
   }
@@ -65,6 +66,7 @@ class Engines {
   RequestLoad load_;
   PlainTimer timer_;
   Silent observer_;
+  std::deque<ReplicaConfig> configs_;  // which the engines borrow
   std::vector<std::unique_ptr<Engine>> engines_;
   std::vector<EngineView> view_;
 };
@@ -148,7 +150,7 @@ TEST(Router, SloTakesTheShortestQueueOfPrompts) {
 TEST(Router, OldLoadsMakeRequestsHerd) {
   std::vector<Request> requests;
   for (int i = 0; i < 14; ++i) requests.push_back(request_at(ms(30 * i), 1, 50));
-  const auto engines = [&](SimTime refresh) {
+  const auto engines = [&](Seconds refresh) {
     SimulationConfig c = plain_service();
     c.replicas = 2;
     c.router = "least-outstanding";
@@ -160,7 +162,7 @@ TEST(Router, OldLoadsMakeRequestsHerd) {
     return to;
   };
   EXPECT_EQ(engines({}), "01010101010101");
-  EXPECT_EQ(engines(ms(100)), "00001111111000");
+  EXPECT_EQ(engines(milliseconds(100)), "00001111111000");
 }
 
 // After a quiet time the loads are those of the last look before the next request.
@@ -168,7 +170,7 @@ TEST(Router, LooksGoOnAfterAQuietTime) {
   SimulationConfig c = plain_service();
   c.replicas = 2;
   c.router = "least-outstanding";
-  c.router_refresh = ms(100);
+  c.router_refresh = milliseconds(100);
   PlainTimer timer;
   const Request brief = request_at({}, 1, 2);
   std::vector<Request> requests(6, brief);

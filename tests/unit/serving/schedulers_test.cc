@@ -9,7 +9,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "orrery/base/error.h"
+#include "tests/refusal.h"
+#include "tests/scheduler_keys.h"
 
 namespace orrery {
 namespace schedulers_test {
@@ -17,8 +18,11 @@ namespace schedulers_test {
 // A synchronous engine whose steps are written as "request:tokens ... | evicted ... | stalled ...".
 class Bench {
  public:
-  Bench(const char* scheduler, SchedulerLimits limits, std::int64_t blocks, bool caching = false)
-      : limits_(limits), blocks_(blocks), caching_(caching), scheduler_(make_scheduler(scheduler)) {
+  Bench(const char* policy, EngineProfile profile, std::int64_t blocks, bool caching = false)
+      : profile_(std::move(profile)), blocks_(blocks) {
+    profile_.scheduler.policy = policy;
+    profile_.scheduler.prefix_caching = caching;
+    scheduler_ = make_scheduler({profile_.scheduler});
     load_.id_tokens = 1;
   }
 
@@ -34,7 +38,7 @@ class Bench {
     std::uint64_t chain = 0;
     for (char c : text) load_.ids.push_back(chain = chain * 31 + static_cast<std::uint64_t>(c));
     load_.requests.push_back(r);
-    if (!engine_) engine_ = std::make_unique<EngineState>(limits_, blocks_, caching_, load_);
+    if (!engine_) engine_ = std::make_unique<EngineState>(profile_, blocks_, load_);
     engine_->enter(static_cast<std::uint32_t>(load_.requests.size() - 1),
                    load_.requests.back().output);
   }
@@ -74,19 +78,18 @@ class Bench {
     return text;
   }
 
-  SchedulerLimits limits_;
+  EngineProfile profile_;
   std::int64_t blocks_;
-  bool caching_;
   RequestLoad load_;
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<EngineState> engine_;
 };
 
-SchedulerLimits limits(std::int64_t budget, std::int32_t block = 4) {
-  SchedulerLimits l;
-  l.max_num_batched_tokens = budget;
-  l.block_size = block;
-  return l;
+EngineProfile limits(std::int64_t budget, std::int32_t block = 4) {
+  EngineProfile e;
+  e.scheduler.max_num_batched_tokens = budget;
+  e.memory.block_size = block;
+  return e;
 }
 
 using testing::ElementsAre;
@@ -99,8 +102,8 @@ TEST(VllmV1, ASpareBudgetGoesToAChunkOfTheNextPrompt) {
 }
 
 TEST(VllmV1, NoMoreRunThanMaxNumSeqs) {
-  SchedulerLimits l = limits(1000);
-  l.max_num_seqs = 20;
+  EngineProfile l = limits(1000);
+  l.scheduler.max_num_seqs = 20;
   Bench b("vllm", l, 1000);
   for (int i = 0; i < 30; ++i) b.arrive(4, 2);
   b.step();
@@ -108,8 +111,8 @@ TEST(VllmV1, NoMoreRunThanMaxNumSeqs) {
 }
 
 TEST(VllmV1, OnePromptTakesNoMoreThanTheThreshold) {
-  SchedulerLimits l = limits(8);
-  l.long_prefill_token_threshold = 3;
+  EngineProfile l = limits(8);
+  set_keys(l.scheduler, "long_prefill_token_threshold: 3");
   Bench b("vllm", l, 100);
   b.arrive(7, 1);
   b.arrive(4, 1);
@@ -138,24 +141,24 @@ TEST(VllmV1, NoNewcomersInAStepThatEvicts) {
 }
 
 TEST(VllmV1, APriorityVictimGivesItsBudgetBack) {
-  SchedulerLimits l = limits(32, 8);
-  l.order = QueueOrder::kPriority;
-  l.reserve_full = false;
+  EngineProfile l = limits(14);
+  l.scheduler.order = QueueOrder::kPriority;
   Bench b("vllm", l, 9);
-  b.arrive(32, 9, 2);
-  EXPECT_EQ(b.step(), "0:32");
-  b.arrive(8, 9, 0);
-  b.arrive(60, 2, 1);
-  EXPECT_EQ(b.step(), "0:1 1:8 2:23");
-  // All 9 blocks are held: 5, 1 and 3. The ninth token of 1 evicts 0, which was planned already: 31
-  // tokens are left for 2, and four blocks for it.
-  EXPECT_EQ(b.step(), "1:1 2:31 | evicted 0");
+  b.arrive(10, 9, 2);
+  EXPECT_EQ(b.step(), "0:10");
+  for (int i = 0; i < 3; ++i) b.arrive(4, 9, 0);
+  b.arrive(12, 2, 1);
+  EXPECT_EQ(b.step(), "0:1 1:4 2:4 3:4 4:1");
+  // Seven of 9 blocks are held: 3 and one by each of the others. The fifth tokens of 1 and 2 take
+  // the last two. That of 3 evicts 0, which was planned already: 11 tokens are left for 4, which
+  // wants as many.
+  EXPECT_EQ(b.step(), "1:1 2:1 3:1 4:11 | evicted 0");
 }
 
 TEST(VllmV1, AHigherPriorityGoesFirstThoughItCameLater) {
-  SchedulerLimits l = limits(100);
-  l.order = QueueOrder::kPriority;
-  l.max_num_seqs = 1;
+  EngineProfile l = limits(100);
+  l.scheduler.order = QueueOrder::kPriority;
+  l.scheduler.max_num_seqs = 1;
   Bench b("vllm", l, 100);
   b.arrive(4, 1, 1);
   b.arrive(5, 1, 0);
@@ -164,9 +167,9 @@ TEST(VllmV1, AHigherPriorityGoesFirstThoughItCameLater) {
 }
 
 TEST(VllmV1, ShortestFirst) {
-  SchedulerLimits l = limits(100);
-  l.order = QueueOrder::kSjf;
-  l.max_num_seqs = 1;
+  EngineProfile l = limits(100);
+  l.scheduler.order = QueueOrder::kSjf;
+  l.scheduler.max_num_seqs = 1;
   Bench b("vllm", l, 100);
   b.arrive(6, 1);
   b.arrive(5, 1);
@@ -196,22 +199,20 @@ TEST(VllmV1, AnEvictedSequenceFindsItsOwnBlocks) {
   EXPECT_EQ(b.step(), "1:5") << "8 of its 13 tokens were found";
 }
 
-TEST(VllmV1, ANewcomerNeedsRoomForItsWholePromptUnlessToldOtherwise) {
-  for (bool reserve : {true, false}) {
-    SchedulerLimits l = limits(6);
-    l.reserve_full = reserve;
-    Bench b("vllm", l, 4);
+TEST(VllmV1, ANewcomerNeedsRoomForItsWholePrompt) {
+  for (int prompt : {8, 9}) {
+    Bench b("vllm", limits(6), 4);
     b.arrive(4, 5);
     b.step();
-    b.arrive(9, 1);
-    // 0 holds two blocks, two are free, 1 needs three in the end and two for 5 tokens.
-    EXPECT_EQ(b.step(), reserve ? "0:1" : "0:1 1:5");
+    b.arrive(prompt, 1);
+    // 0 holds two blocks and two are free. 1 needs two or three in the end, and two for 5 tokens.
+    EXPECT_EQ(b.step(), prompt == 8 ? "0:1 1:5" : "0:1");
   }
 }
 
 TEST(VllmV1, WithoutChunkingAPromptWaitsForTheWholeBudget) {
-  SchedulerLimits l = limits(10);
-  l.chunked_prefill = false;
+  EngineProfile l = limits(10);
+  l.scheduler.chunked_prefill = false;
   Bench b("vllm", l, 100);
   b.arrive(6, 3);
   b.arrive(6, 1);
@@ -297,8 +298,8 @@ TEST(StaticBatching, TheNextBatchWaitsForTheLastMember) {
 }
 
 TEST(StaticBatching, DecodesWaitForAllPrompts) {
-  SchedulerLimits l = limits(8);
-  l.chunked_prefill = false;
+  EngineProfile l = limits(8);
+  l.scheduler.chunked_prefill = false;
   Bench b("static", l, 100);
   b.arrive(5, 2);
   b.arrive(4, 2);
@@ -307,9 +308,9 @@ TEST(StaticBatching, DecodesWaitForAllPrompts) {
 
 TEST(Sglang, TheLongestCachedPrefixGoesFirstIfAsked) {
   for (const QueueOrder order : {QueueOrder::kLpm, QueueOrder::kFcfs}) {
-    SchedulerLimits l = limits(100);
-    l.max_num_seqs = 2;
-    l.order = order;
+    EngineProfile l = limits(100);
+    l.scheduler.max_num_seqs = 2;
+    l.scheduler.order = order;
     Bench b("sglang", l, 100, true);
     b.arrive(8, 3, 0, "abcdefgh");
     b.step();
@@ -325,8 +326,8 @@ TEST(Sglang, TheLongestCachedPrefixGoesFirstIfAsked) {
 
 TEST(Sglang, DecodesJoinPromptsWhenMixed) {
   for (bool mixed : {false, true}) {
-    SchedulerLimits l = limits(8);
-    l.mixed_chunk = mixed;
+    EngineProfile l = limits(8);
+    set_keys(l.scheduler, fmt::format("mixed_chunk: {}", mixed));
     Bench b("sglang", l, 100);
     b.arrive(4, 3);
     b.step();
@@ -342,8 +343,8 @@ TEST(Sglang, DecodesJoinPromptsWhenMixed) {
 // SGLang looks for new requests when nothing runs, after a prompt, and after recv_interval decode
 // steps.
 TEST(Sglang, NewcomersAreLookedForNowAndThen) {
-  SchedulerLimits l = limits(100);
-  l.recv_interval = 3;
+  EngineProfile l = limits(100);
+  set_keys(l.scheduler, "recv_interval: 3");
   Bench b("sglang", l, 100);
   b.arrive(4, 20);
   EXPECT_EQ(b.step(), "0:4");
@@ -402,8 +403,8 @@ TEST(TrtLlm, ChunksThatDoNotEndAPromptAreWholeBlocks) {
 
 // batch_wait_timeout_iters and batch_wait_max_tokens_ratio.
 TEST(TrtLlm, PromptsWaitForALargerStepWhileOthersDecode) {
-  SchedulerLimits l = limits(20);
-  l.batch_wait_steps = 2, l.batch_wait_tokens = 12;
+  EngineProfile l = limits(20);
+  set_keys(l.scheduler, "{batch_wait_steps: 2, batch_wait_ratio: 0.6}");
   Bench b("trtllm", l, 1000);
   b.arrive(5, 30);
   EXPECT_EQ(b.step(), "0:5") << "nothing decodes: nothing to wait for";
@@ -437,13 +438,10 @@ TEST(LightLlm, NewcomersComeAfterEveryTenDecodes) {
 }
 
 TEST(Schedulers, AnUnknownNameIsRefusedWithTheNearest) {
-  try {
-    make_scheduler("vllm-v2");
-    FAIL();
-  } catch (const InputError& e) {
-    EXPECT_THAT(e.what(), testing::HasSubstr("vllm-v"));
-  }
-  EXPECT_THROW(queue_order("fifo"), InputError);
+  EngineProfile::Scheduler scheduler;
+  scheduler.policy = "vllm-v2";
+  EXPECT_THAT(refusal_of([&] { make_scheduler({scheduler}); }), testing::HasSubstr("vllm-v"));
+  EXPECT_THROW(set_keys(scheduler, "order: fifo"), InputError);
 }
 
 }  // namespace schedulers_test

@@ -45,8 +45,8 @@ inline RequestLoad load_of(std::vector<Request> requests) {
 inline SimulationConfig plain_service() {
   SimulationConfig c;
   c.replica.kv_blocks = 1000;
-  c.replica.prefix_caching = false;
-  c.replica.async = false;
+  c.replica.engine.scheduler.prefix_caching = false;
+  c.replica.engine.scheduler.async_scheduling = false;
   return c;
 }
 

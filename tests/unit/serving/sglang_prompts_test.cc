@@ -1,5 +1,6 @@
 // Does SGLang's scheduler fill steps with prompts as its PrefillAdder does
 // (sglang/srt/managers/schedule_policy.py)?
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "orrery/serving/cluster/simulation.h"
+#include "tests/scheduler_keys.h"
 
 namespace orrery {
 namespace sglang_prompts_test {
@@ -23,12 +25,12 @@ class OneSecond : public StepTimer {
 std::vector<int> first_steps(const std::vector<int>& prompts, int output, bool mixed,
                              bool chunked) {
   SimulationConfig config;
-  config.scheduler = "sglang";
-  config.replica.async = false;
+  config.replica.engine.scheduler.policy = "sglang";
+  config.replica.engine.scheduler.async_scheduling = false;
   config.replica.kv_blocks = 1000;
-  config.replica.limits.max_prefill_tokens = 10;
-  config.replica.limits.mixed_chunk = mixed;
-  config.replica.limits.chunked_prefill = chunked;
+  set_keys(config.replica.engine.scheduler,
+           fmt::format("{{max_prefill_tokens: 10, mixed_chunk: {}}}", mixed));
+  config.replica.engine.scheduler.chunked_prefill = chunked;
   RequestLoad load;
   for (int tokens : prompts) {
     Request q;

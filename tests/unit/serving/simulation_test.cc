@@ -62,7 +62,7 @@ TEST(Simulation, EveryStepIsLogged) {
 
 TEST(Simulation, ARequestIsInTheQueueAfterTheOverhead) {
   SimulationConfig c = plain_service();
-  c.request_overhead = ms(7);
+  c.replica.engine.execution.request_overhead = milliseconds(7);
   const RequestRecord q = run(c, load_of({request_at(ms(100), 5, 1)})).records.at(0);
   EXPECT_EQ(q.arrival, ms(100));
   EXPECT_EQ(q.queued, ms(107));
@@ -79,7 +79,7 @@ TEST(Simulation, AnArrivalComesBeforeAStepThatEndsAtTheSameTime) {
 
 TEST(Simulation, AsynchronousEnginesPlanOneStepAhead) {
   SimulationConfig c = plain_service();
-  c.replica.async = true;
+  c.replica.engine.scheduler.async_scheduling = true;
   // The decode step after the first one is planned at 0; the newcomer joins the third, planned when
   // the second starts.
   const RequestLoad load = load_of({request_at(ms(0), 5, 3), request_at(ms(14), 5, 1)});
@@ -105,7 +105,7 @@ TEST(Simulation, ClosedLoopSendsWhenOneEnds) {
 TEST(Simulation, RequestsThatCanNeverRunAreTurnedAway) {
   SimulationConfig c = plain_service();
   c.replica.kv_blocks = 2;  // 32 tokens
-  c.replica.limits.max_model_len = 40;
+  c.replica.kv.max_model_len = 40;
   const SimulationResult r = run(
       c, load_of({request_at(ms(0), 31, 2),  // the last token is never cached
                   request_at(ms(0), 31, 3), request_at(ms(0), 31, 10), request_at(ms(1), 1, 1)}));
@@ -117,7 +117,7 @@ TEST(Simulation, RequestsThatCanNeverRunAreTurnedAway) {
 
 TEST(Simulation, OnlyRejectionsEndAtOnce) {
   SimulationConfig c = plain_service();
-  c.replica.limits.max_model_len = 10;
+  c.replica.kv.max_model_len = 10;
   c.max_concurrency = 1;
   const SimulationResult r = run(c, load_of({request_at(ms(0), 31, 2), request_at(ms(5), 31, 3)}));
   EXPECT_EQ(r.end, SimTime{});
@@ -134,7 +134,7 @@ TEST(Simulation, WhatCannotBeIsRefused) {
   };
   refused([](SimulationConfig& c) { c.replicas = 0; });
   refused([](SimulationConfig& c) { c.router = "round-rubin"; });
-  refused([](SimulationConfig& c) { c.scheduler = "vlm"; });
+  refused([](SimulationConfig& c) { c.replica.engine.scheduler.policy = "vlm"; });
   refused([](SimulationConfig& c) { c.autoscale.policy = "magic"; });
   refused([](SimulationConfig& c) { c.replica.role = Role::kPrefill; });
 }
@@ -156,11 +156,11 @@ TEST(Simulation, ConservesRequestsAndTokensAndIsDeterministic) {
     SimulationConfig c = plain_service();
     c.replicas = 3;
     c.router = router;
-    c.replica.async = async;
-    c.replica.stages = stages;
-    c.replica.ranks = ranks;
+    c.replica.engine.scheduler.async_scheduling = async;
+    c.replica.plan.pp = stages;
+    c.replica.plan.dp = ranks;
     c.replica.kv_blocks = blocks;
-    c.replica.limits.max_num_batched_tokens = 64;
+    c.replica.engine.scheduler.max_num_batched_tokens = 64;
     const SimulationResult r = run(c, load), again = run(c, load);
     std::int64_t prompt = 0, output = 0;
     for (std::size_t i = 0; i < r.records.size(); ++i) {

@@ -134,7 +134,7 @@ TEST(Speculating, RejectedDraftsAreRolledBack) {
 TEST(Speculating, DraftsCountAgainstTheTokenBudget) {
   Milliseconds timer;
   SimulationConfig c = engine(chain(7, 0.5));
-  c.replica.limits.max_num_batched_tokens = 20;
+  c.replica.engine.scheduler.max_num_batched_tokens = 20;
   const SimulationResult r = simulate(c, requests(6, 10, 30), timer);
   for (std::size_t i = 0; i < timer.shapes.size(); ++i) {
     std::int64_t tokens = timer.shapes[i].decodes + timer.shapes[i].verify_tokens;
@@ -176,7 +176,7 @@ TEST(Speculating, UnderOtherSchedulers) {
   for (const char* scheduler : {"sglang", "trtllm", "trtllm-max-utilization"}) {
     Milliseconds timer;
     SimulationConfig c = engine(chain(3, 1));
-    c.scheduler = scheduler;
+    c.replica.engine.scheduler.policy = scheduler;
     const SimulationResult r = simulate(c, requests(1, 100, 14), timer);
     EXPECT_EQ(r.total().steps, 5) << scheduler;
     EXPECT_EQ(r.total().output_tokens, 14) << scheduler;
@@ -192,13 +192,13 @@ TEST(Speculating, OtherSchedulersUnderPressureLoseNoToken) {
   for (const char* scheduler : {"sglang", "trtllm", "trtllm-max-utilization"}) {
     Milliseconds timer;
     SimulationConfig c = engine(chain(4, 0.6), 40);
-    c.scheduler = scheduler;
+    c.replica.engine.scheduler.policy = scheduler;
     const SimulationResult r = simulate(c, requests(20, 60, 90), timer);
     EXPECT_EQ(r.total().output_tokens, 20 * 90) << scheduler;
-    if (c.scheduler == "trtllm") {
+    if (c.replica.engine.scheduler.policy == "trtllm") {
       EXPECT_EQ(r.total().evictions, 0);
     }
-    if (c.scheduler == "trtllm-max-utilization") {
+    if (c.replica.engine.scheduler.policy == "trtllm-max-utilization") {
       EXPECT_GT(r.total().evictions, 0);
     }
   }

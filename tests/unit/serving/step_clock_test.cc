@@ -7,6 +7,7 @@
 #include "orrery/hardware/catalog.h"
 #include "orrery/hardware/cluster.h"
 #include "orrery/model/catalog/catalog.h"
+#include "orrery/serving/profile/engine_profile.h"
 
 namespace orrery {
 namespace step_clock_test {

@@ -7,6 +7,7 @@
 
 #include "orrery/base/fields.h"
 #include "orrery/network/fit/joined_texts.h"
+#include "orrery/serving/profile/engine_profile.h"
 #include "orrery/validate/fit/engine_constants.h"
 
 namespace orrery {
@@ -29,7 +30,7 @@ TEST(EngineFolds, ReplaceEveryConstantThatSawTheGroup) {
   const auto without = bundle_without_group(bundle, "vllm-2024-rocm", kGroup);
   ASSERT_TRUE(without);
   Gpu gpu;
-  gpu.vendor = "amd", gpu.architecture = "cdna3";
+  gpu.vendor = "amd", gpu.architecture.id = "cdna3";
   EXPECT_EQ(load_engine("vllm-2024-rocm", gpu, bundle).step_error, 0.05);
   EXPECT_EQ(load_engine("vllm-2024-rocm", gpu, *without).step_error, 0.3);
   EXPECT_EQ(load_engine("lmdeploy", *without).step_error, 0.2);

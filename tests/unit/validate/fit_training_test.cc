@@ -107,8 +107,8 @@ TEST(FitTraining, KnowsWhatItHadTogether) {
   TrainingCase other = cases[0];
   const auto cover = [&](const ConstantTable& of) { return constants_of(of, other).cover; };
   EXPECT_EQ(cover(table), FitCover::kCombination);
-  other.gpu = Catalog().gpu(other.gpu.architecture == "hopper" ? "h200-sxm" : "a100-40g-sxm");
-  EXPECT_EQ(other.gpu.architecture, cases[0].gpu.architecture);
+  other.gpu = Catalog().gpu(other.gpu.architecture.id == "hopper" ? "h200-sxm" : "a100-40g-sxm");
+  EXPECT_EQ(other.gpu.architecture.kernels, cases[0].gpu.architecture.kernels);
   EXPECT_EQ(cover(table), FitCover::kCombination);
   other.row.job.precision.compute = Dtype::kFp8;
   EXPECT_EQ(cover(table), FitCover::kIncomplete);

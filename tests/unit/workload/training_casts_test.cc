@@ -1,6 +1,7 @@
 // Casts of training in narrow formats: bytes by hand, and which GPUs need transposed copies.
 #include <gtest/gtest.h>
 
+#include "orrery/hardware/catalog.h"
 #include "orrery/model/catalog/catalog.h"
 #include "orrery/workload/training/training_program.h"
 
@@ -68,20 +69,23 @@ TEST(TrainingCasts, WeightsOnceAnIteration) {
 }
 
 TEST(TrainingCasts, WhichProductsNeedTransposes) {
+  const auto transposes = [](const TrainingPrecision& p, const char* gpu) {
+    return transposes_operands(p, Catalog().gpu(gpu).architecture);
+  };
   TrainingPrecision p;
   p.compute = Dtype::kFp8;
   for (const Fp8Recipe recipe : {Fp8Recipe::kTensor, Fp8Recipe::kCurrent}) {
     p.recipe = recipe;
-    EXPECT_TRUE(transposes_operands(p, 89));
-    EXPECT_TRUE(transposes_operands(p, 90));
-    EXPECT_FALSE(transposes_operands(p, 100));
-    EXPECT_FALSE(transposes_operands(p, 103));
-    EXPECT_TRUE(transposes_operands(p, 120));
+    EXPECT_TRUE(transposes(p, "l40s"));
+    EXPECT_TRUE(transposes(p, "h100-sxm"));
+    EXPECT_FALSE(transposes(p, "b200-sxm"));
+    EXPECT_FALSE(transposes(p, "b300-sxm"));
+    EXPECT_TRUE(transposes(p, "rtx-5090"));
   }
   p.recipe = Fp8Recipe::kMx;
-  EXPECT_TRUE(transposes_operands(p, 100));
+  EXPECT_TRUE(transposes(p, "b200-sxm"));
   p.compute = Dtype::kFp4;
-  EXPECT_TRUE(transposes_operands(p, 100));
+  EXPECT_TRUE(transposes(p, "b200-sxm"));
 }
 
 }  // namespace training_casts_test

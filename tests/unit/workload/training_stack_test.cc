@@ -83,7 +83,7 @@ frameworks:
   EXPECT_TRUE(stack_traits(s, false, {2026.0, {}}).single_norms);  // January 2026: PyTorch 2.9
   EXPECT_FALSE(stack_traits(s, false, {2025.5, {}}).single_norms);
   Gpu hopper, ampere;
-  hopper.architecture = "hopper", ampere.architecture = "ampere";
+  hopper.architecture.kernels = "hopper", ampere.architecture.kernels = "ampere";
   const StackRelease newest{{}, TorchVersion{2, 11}};
   EXPECT_EQ(attention_of(s, newest, hopper), "cudnn");
   EXPECT_EQ(attention_of(s, newest, ampere), "flash2");

@@ -1,9 +1,16 @@
-#include "orrery/workload/plan/engine.h"
+#include "orrery/serving/profile/engine_profile.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "orrery/hardware/catalog.h"
+#include "tests/refusal.h"
+
 namespace orrery {
-namespace engine_test {
+namespace engine_profile_test {
 
 TEST(Engine, EveryProfileReadsWithItsFit) {
   const Bundle bundle;
@@ -94,27 +101,18 @@ TEST(Engine, SetupsChangeWhatTheyState) {
 // A profile file for a class of GPUs overrides the engine's profile on these GPUs alone.
 TEST(Engine, GpuClassesHaveFilesOfTheirOwn) {
   const Bundle bundle;
-  Gpu gpu;
-  gpu.vendor = "nvidia";
-  gpu.sm_version = 100;
-  EXPECT_EQ(engine_gpu_class(gpu), "blackwell");
-  EXPECT_EQ(load_engine("trtllm", gpu, bundle).kernels.moe, "vllm");
-  EXPECT_GT(load_engine("vllm", gpu, bundle).execution.start_up, Seconds(0));
-  EXPECT_EQ(load_engine("vllm", gpu, bundle, false).execution.start_up, Seconds(0));
-  gpu.sm_version = 120;  // workstation cards
-  EXPECT_EQ(engine_gpu_class(gpu), "");
-  EXPECT_EQ(load_engine("trtllm", gpu, bundle).kernels.moe, "trtllm");
+  const Gpu data_centre = Catalog().gpu("b200-sxm"), workstation = Catalog().gpu("rtx-pro-6000");
+  EXPECT_EQ(load_engine("trtllm", data_centre, bundle).kernels.moe, "vllm");
+  EXPECT_GT(load_engine("vllm", data_centre, bundle).execution.start_up, Seconds(0));
+  EXPECT_EQ(load_engine("vllm", data_centre, bundle, false).execution.start_up, Seconds(0));
+  EXPECT_EQ(load_engine("trtllm", workstation, bundle).kernels.moe, "trtllm");
 }
 
 TEST(Engine, FamiliesAreClassesCapabilitiesOrArchitectures) {
-  Gpu gpu;
-  gpu.vendor = "nvidia", gpu.architecture = "blackwell";
-  gpu.sm_version = 100;
-  EXPECT_EQ(engine_gpu_family(gpu), "blackwell");
-  gpu.sm_version = 120;  // workstation cards do not run what data-centre Blackwell runs
-  EXPECT_EQ(engine_gpu_family(gpu), "sm120");
-  gpu.vendor = "amd", gpu.architecture = "cdna3", gpu.sm_version = 0;
-  EXPECT_EQ(engine_gpu_family(gpu), "cdna3");
+  const auto family = [](const char* gpu) { return engine_gpu_family(Catalog().gpu(gpu)); };
+  EXPECT_EQ(family("b300-sxm"), "blackwell");
+  EXPECT_EQ(family("rtx-5090"), "sm120");  // does not run what data-centre Blackwell runs
+  EXPECT_EQ(family("mi300x"), "cdna3");
 }
 
 // A fit says which families of GPUs it has seen; on the others its predictions are less sure.
@@ -124,7 +122,7 @@ TEST(Engine, GpusThatNoFitHasSeenHaveTheWiderError) {
                           "step_error: 0.1\nunfitted_error: 0.4\nfitted_on: [sm80]\n"},
                          {"engines/fitted/lmdeploy-sm86.yaml", "step_error: 0.2\n"}});
   Gpu gpu;
-  gpu.vendor = "nvidia", gpu.sm_version = 80;
+  gpu.sm_version = 80;
   EXPECT_EQ(load_engine("lmdeploy", gpu, bundle).step_error, 0.1);
   gpu.sm_version = 89;
   EXPECT_EQ(load_engine("lmdeploy", gpu, bundle).step_error, 0.4);
@@ -136,9 +134,7 @@ TEST(Engine, GpusThatNoFitHasSeenHaveTheWiderError) {
 // fit the profiles have a copy (rounded).
 TEST(Engine, OtherGpusHaveTheHostThatWasFitted) {
   const Bundle bundle;
-  Gpu blackwell, other;
-  blackwell.vendor = other.vendor = "nvidia";
-  blackwell.sm_version = 100, other.sm_version = 80;
+  const Gpu blackwell = Catalog().gpu("b200-sxm"), other = Catalog().gpu("a100-80g-sxm");
   for (const char* id : {"vllm", "sglang", "trtllm"}) {
     const auto fitted = load_engine(id, blackwell, bundle).execution;
     const auto copy = load_engine(id, other, bundle).execution;
@@ -147,5 +143,74 @@ TEST(Engine, OtherGpusHaveTheHostThatWasFitted) {
   }
 }
 
-}  // namespace engine_test
+// ---- parameters that a scheduler has for itself ----
+
+using ::testing::HasSubstr;
+
+EngineProfile overridden(const char* engine, const std::string& keys) {
+  EngineProfile e = load_engine(engine, Bundle());
+  override_keys(e, parse_yaml(keys, "keys"));
+  return e;
+}
+
+std::string value_of(EngineProfile e, const char* key) {
+  Fields fields;
+  declare(fields, e);
+  return fields.find(key)->json().dump();
+}
+
+TEST(SchedulerParameters, AreKeysOfTheProfile) {
+  EXPECT_EQ(value_of(load_engine("sglang", Bundle()), "scheduler.recv_interval"), "1");
+  EXPECT_EQ(
+      value_of(overridden("sglang", "scheduler: {recv_interval: 10}"), "scheduler.recv_interval"),
+      "10");
+}
+
+TEST(SchedulerParameters, AreCopiedWithTheProfile) {
+  const EngineProfile e = overridden("sglang", "scheduler: {recv_interval: 10}");
+  EngineProfile copy;
+  Fields fields;
+  declare(fields, copy);
+  copy = e;
+  EXPECT_EQ(fields.find("scheduler.recv_interval")->json(), 10);
+  copy = EngineProfile();
+  EXPECT_EQ(fields.find("scheduler.recv_interval")->json(), 1);
+}
+
+TEST(SchedulerParameters, OfAnotherSchedulerAreRefused) {
+  EXPECT_EQ(refusal_of([] { overridden("vllm", "scheduler:\n  recv_interval: 10\n"); }),
+            "keys:2: scheduler.recv_interval: has no effect here: it needs "
+            "engine.scheduler.policy sglang");
+  EXPECT_THAT(refusal_of([] { overridden("sglang", "scheduler: {batch-wait-steps: 3}"); }),
+              HasSubstr("it needs engine.scheduler.policy trtllm or trtllm-max-utilization"));
+  // The policy may be chosen together with its parameter.
+  EXPECT_NO_THROW(overridden("vllm", "scheduler: {policy: sglang, recv_interval: 10}"));
+  EXPECT_NO_THROW(
+      overridden("trtllm", "scheduler: {policy: trtllm-max-utilization, batch_wait_steps: 3}"));
+}
+
+// A resolved configuration states every value, also those without effect.
+TEST(SchedulerParameters, StatingAValueOfAnotherSchedulerChangesNothing) {
+  EXPECT_NO_THROW(overridden("vllm", "scheduler: {recv_interval: 1, batch_wait_steps: 0}"));
+}
+
+TEST(SchedulerParameters, AFlagOfAnotherSchedulerIsRefusedWhateverItsValue) {
+  EngineProfile e = load_engine("vllm", Bundle());
+  Node keys;
+  set_path(keys, "scheduler.recv_interval", scalar_node("1", "--set"));
+  EXPECT_THROW(override_keys(e, keys), InputError);
+}
+
+TEST(SchedulerParameters, HaveNamesOfTheirOwn) {
+  EngineProfile e;
+  Fields fields;
+  declare(fields, e);
+  std::set<std::string> names;
+  for (const Field& f : fields.find("scheduler")->group()->all()) {
+    EXPECT_TRUE(names.insert(f.name()).second) << f.name();
+    for (const std::string& alias : f.aliases()) EXPECT_TRUE(names.insert(alias).second) << alias;
+  }
+}
+
+}  // namespace engine_profile_test
 }  // namespace orrery
