@@ -129,6 +129,8 @@ struct ProgramOp {
   // True for the products, activations and gate of shared experts, which an engine may run on a
   // second stream while the routed experts run.
   bool shared_expert = false;
+  // True for the ops that RecomputeModule::kMlaUpProj runs again.
+  bool up_projection = false;
   // The LayerSpec of the model that the op belongs to; -1 outside of the layers.
   int spec = -1;
   // Sizes of a dispatch or combine by DeepEP's kernels; the op is then the all-to-all of a copy of

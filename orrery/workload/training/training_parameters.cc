@@ -2,12 +2,28 @@
 
 #include <algorithm>
 
+#include "orrery/model/architecture/declared_weights.h"
 #include "orrery/model/architecture/parameters.h"
 
 namespace orrery {
 namespace {
 
-double adapters(const Architecture& model, const LayerSpec& layer, const TrainingJob& job) {
+// The matrices that a job's adapters choose.
+struct Adapters {
+  const TrainingJob& job;
+  std::vector<AdaptedProjection> list;
+
+  void matrix(const LayerMatrix& m) {
+    const auto& targets = job.lora_targets;
+    const bool chosen = std::any_of(targets.begin(), targets.end(),
+                                    [&](const std::string& t) { return m.adapter.is(t); });
+    if (chosen)
+      list.push_back({m.inputs.total(), m.outputs.total(), m.inputs.divided == 0, real(m.copies)});
+  }
+  void vector(const LayerVector&) {}
+};
+
+double adapter_elements(const Architecture& model, const LayerSpec& layer, const TrainingJob& job) {
   double all = 0;
   for (const AdaptedProjection& p : adapted_projections(model, layer, job)) {
     const double magnitudes = job.tuning == Tuning::kDora ? real(p.out) : 0;
@@ -25,43 +41,9 @@ double padded_vocab(const Architecture& model, int tp) {
 
 std::vector<AdaptedProjection> adapted_projections(const Architecture& model,
                                                    const LayerSpec& layer, const TrainingJob& job) {
-  const std::int64_t h = model.hidden;
-  std::vector<AdaptedProjection> out;
-  const auto adapt = [&](std::string_view name, std::int64_t in, std::int64_t width, bool column,
-                         double copies = 1) {
-    const auto& targets = job.lora_targets;
-    if (std::find(targets.begin(), targets.end(), name) != targets.end())
-      out.push_back({in, width, column, copies});
-  };
-  if (const auto* s = std::get_if<SoftmaxAttention>(&layer.mixer)) {
-    adapt("q", h, std::int64_t{s->heads} * s->head_dim, true);
-    if (!s->shares_kv) adapt("k", h, std::int64_t{s->kv_heads} * s->head_dim, true);
-    if (!s->shares_kv && !s->values_from_keys)
-      adapt("v", h, std::int64_t{s->kv_heads} * s->value_dim, true);
-    adapt("o", std::int64_t{s->heads} * s->value_dim, h, false);
-  } else if (const auto* l = std::get_if<LatentAttention>(&layer.mixer)) {
-    adapt("q", l->q_lora_rank > 0 ? l->q_lora_rank : h,
-          std::int64_t{l->heads} * (l->qk_nope_dim + l->qk_rope_dim), true);
-    adapt("k", h, l->kv_lora_rank + l->qk_rope_dim, true);
-    adapt("v", l->kv_lora_rank, std::int64_t{l->heads} * (l->qk_nope_dim + l->value_dim), true);
-    adapt("o", std::int64_t{l->heads} * l->value_dim, h, false);
-  } else if (const auto* k = std::get_if<KimiDelta>(&layer.mixer)) {
-    const std::int64_t width = std::int64_t{k->heads} * k->head_dim;
-    for (const std::string_view name : {"q", "k", "v"}) adapt(name, h, width, true);
-    adapt("o", width, h, false);
-  }
-  const auto mlp = [&](std::int64_t row, std::int64_t inner, bool gated, double copies) {
-    if (inner == 0) return;
-    if (gated) adapt("gate", row, inner, true, copies);
-    adapt("up", row, inner, true, copies);
-    adapt("down", inner, row, false, copies);
-  };
-  if (const auto* d = std::get_if<DenseMlp>(&layer.mlp)) mlp(h, d->intermediate, d->gated, 1);
-  if (const auto* m = std::get_if<MoeMlp>(&layer.mlp)) {
-    mlp(m->latent > 0 ? m->latent : h, m->intermediate, m->gated, m->experts);
-    mlp(h, m->shared_intermediate, m->gated, 1);
-  }
-  return out;
+  Adapters adapters{job, {}};
+  declare_layer(layer, model.hidden, model.norm, adapters);
+  return std::move(adapters.list);
 }
 
 ChunkParameters chunk_parameters(const Architecture& model, const TrainingJob& job, int chunk) {
@@ -80,7 +62,7 @@ ChunkParameters chunk_parameters(const Architecture& model, const TrainingJob& j
     out.dense += count * (split + whole + real(n.router + n.norms + n.residual));
     out.experts += count * routed;
     out.products += count * (split + whole + routed);
-    if (job.tuning != Tuning::kFull) lora += count * adapters(model, spec, job);
+    if (job.tuning != Tuning::kFull) lora += count * adapter_elements(model, spec, job);
   }
   const double table = padded_vocab(model, p.tp) * model.hidden / p.tp;
   const bool first = chunk == 0, last = chunk == p.pp * p.vp - 1;
@@ -111,7 +93,8 @@ double trained_parameters(const Architecture& model, const TrainingJob& job) {
   }
   double lora = 0;
   for (std::size_t i = 0; i < model.layers.specs().size(); ++i)
-    lora += model.layers.count(static_cast<int>(i)) * adapters(model, model.layers.specs()[i], job);
+    lora += model.layers.count(static_cast<int>(i)) *
+            adapter_elements(model, model.layers.specs()[i], job);
   return lora;
 }
 
