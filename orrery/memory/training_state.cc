@@ -105,7 +105,7 @@ TrainingState training_state(const Architecture& model, const TrainingJob& job,
     const double products = std::max(0.0, n.products - n.experts), other = n.dense - products;
     s.weights += Bytes((products * held.product + other * held.other) / sharded_dense +
                        n.experts * held.product / sharded_experts + n.products * narrow_copies);
-    const double adapters = job.tuning == Tuning::kFull ? 0 : n.trained_dense;
+    const double adapters = job.tuning == Tuning::kFull ? 0 : n.trained();
     s.weights += Bytes(adapters *
                        (job.adapter_format ? bytes_per_element(*job.adapter_format).value()
                         : job.precision.master_weights && stack.fp32_parameters ? kStateFp32

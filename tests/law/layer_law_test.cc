@@ -39,7 +39,7 @@ void each_plan(const std::function<void(const Architecture&, int)>& check) {
   EXPECT_GT(plans, 500);
 }
 
-// ---- weights: parameters + copies ---------------------------------------------------------------
+// ---- weights: training = serving = parameters + copies ------------------------------------------
 
 // Elements that ranks hold beyond one of each, all ranks together.
 struct Copies {
@@ -165,7 +165,26 @@ TrainingJob job_of(int tp) {
 }
 
 bool trains(const Architecture& m, const TrainingJob& job) {
-  return refusal_of<NoData>([&] { check_job(m, job); }).empty();
+  try {
+    check_job(m, job);
+  } catch (const NoData&) {
+    return false;
+  } catch (const Infeasible&) {
+    return false;
+  }
+  return true;
+}
+
+TEST(LayerLaw, RanksThatTrainHoldTheParametersAndTheCopiesOfTheSources) {
+  each_plan([](const Architecture& m, int tp) {
+    const TrainingJob job = job_of(tp);
+    if (!trains(m, job)) return;
+    const double all = tp * chunk_parameters(m, job, 0).all();
+    const Copies copies{1.0 * m.hidden, tp, false};
+    const double towers = static_cast<double>(count_parameters(m).towers);
+    const double expected = parameters(m) - towers + copies.model(m, 128 * tp);
+    EXPECT_NEAR(all / expected, 1, 1e-12);
+  });
 }
 
 // ---- products against weights -------------------------------------------------------------------
@@ -351,6 +370,31 @@ TEST(LayerLaw, AttentionToChosenTokensReadsNoMoreThanMemoryHolds) {
     }
   });
   EXPECT_GT(seen, 50);
+}
+
+TEST(LayerLaw, RecurrencesKeepTheStateThatMemoryHolds) {
+  int seen = 0;
+  each_plan([&](const Architecture& m, int tp) {
+    if (m.kind != Kind::kDecoder) return;
+    double held = 0, of_ops = 0;
+    for (int i = 0; i < m.layers.size(); ++i) {
+      const KeptState kept = kept_state(m.layers.at(i).mixer);
+      if (kept.recurrent.total() > 0) held += layer_state(kept, tp, {}).value();
+    }
+    if (held == 0) return;
+    for (const ProgramOp& op : forward_program(m, {.tp = tp}, {}, decode(1, 100)).ops) {
+      if (const auto* c = std::get_if<LinearAttentionCore>(&op.op)) {
+        const double channels = 2.0 * c->k_heads * c->k_dim + 1.0 * c->v_heads * c->v_dim;
+        of_ops +=
+            op.count * (4.0 * c->v_heads * c->k_dim * c->v_dim + 2 * (c->conv - 1) * channels);
+      } else if (const auto* w = std::get_if<CausalConvolution>(&op.op)) {
+        of_ops += op.count * 2 * real(w->channels) * (w->window - 1);
+      }
+    }
+    EXPECT_NEAR(of_ops, held, 1e-9 * held);
+    ++seen;
+  });
+  EXPECT_GT(seen, 20);
 }
 
 // ---- collectives --------------------------------------------------------------------------------

@@ -61,10 +61,12 @@ struct CompressedAttention {
     w.vector({"norms", whole(std::int64_t{q_lora_rank} + head_dim)});
     w.vector({"sinks", divided(heads)});
     if (compress > 0)
-      declare_compressor(w, hidden, head_dim, "attn.compressor self_attn.compressor");
+      declare_compressor(w, hidden,
+                         {"comp_kv", "comp_g", head_dim, "attn.compressor self_attn.compressor"});
     if (!indexer) return;
-    declare_compressor(w, hidden, indexer->head_dim,
-                       "attn.indexer.compressor self_attn.indexer.compressor");
+    declare_compressor(w, hidden,
+                       {"icomp_kv", "icomp_g", indexer->head_dim,
+                        "attn.indexer.compressor self_attn.indexer.compressor"});
     indexer->declare_queries(w, q_lora_rank, "wq_b q_b_proj");
     indexer->declare_head_weights(w, hidden, "weights_proj");
   }
@@ -106,21 +108,19 @@ struct CompressedAttention {
   LayerFacts facts() const;
 
  private:
-  // A compressor to entries of `dim` elements: kv and gate, a bias for each token of an entry, and
-  // a norm.
+  // A compressor to entries: kv and gate, a bias for each token of an entry, and a norm.
+  struct Compressor {
+    WeightRole kv, gate;
+    int dim;  // elements of an entry
+    std::string_view modules;
+  };
   template <class Weights>
-  constexpr void declare_compressor(Weights& w, std::int64_t hidden, int dim,
-                                    std::string_view modules) const {
-    const Width width = whole(std::int64_t{series()} * dim);
-    w.matrix(LayerMatrix{"comp_kv", width, whole(hidden)}
-                 .of_indexer(modules)
-                 .named("wkv kv_proj")
-                 .plain());
-    w.matrix(LayerMatrix{"comp_g", width, whole(hidden)}
-                 .of_indexer(modules)
-                 .named("wgate gate_proj")
-                 .plain());
-    w.vector({"comp_b", std::int64_t{compress} * width + whole(dim)});
+  constexpr void declare_compressor(Weights& w, std::int64_t hidden, const Compressor& c) const {
+    const Width width = whole(std::int64_t{series()} * c.dim), row = whole(hidden);
+    w.matrix(LayerMatrix{c.kv, width, row}.of_indexer(c.modules).named("wkv kv_proj").plain());
+    w.matrix(
+        LayerMatrix{c.gate, width, row}.of_indexer(c.modules).named("wgate gate_proj").plain());
+    w.vector({"comp_b", std::int64_t{compress} * width + whole(c.dim)});
   }
 };
 

@@ -116,6 +116,10 @@ struct RankShare {
   int expert_tp = 1;  // each routed expert
   int ep = 1;         // the routed experts
   int redundant = 0;  // further copies of routed experts in the deployment
+  // Ranks divide a matrix of fewer groups than ranks, and gather what it makes. Serving engines copy
+  // groups; Megatron-Core cuts key-value heads from version 0.16 on (attention.py), and earlier ones
+  // refuse such a tp.
+  bool cuts_groups = false;
 
   constexpr int ranks_of(WeightPart part) const {
     return part == WeightPart::kRoutedExperts ? expert_tp : tp;
@@ -128,12 +132,14 @@ struct RankShare {
   // Elements on a rank: of matrices without their biases, of those biases, and of vectors.
   constexpr double matrix(const LayerMatrix& m) const {
     const int ranks = ranks_of(m.part);
-    return copies(m) * m.outputs.on_rank(ranks) * m.inputs.on_rank(ranks);
+    return copies(m) * m.outputs.on_rank(ranks, cuts_groups) * m.inputs.on_rank(ranks, cuts_groups);
   }
   constexpr double biases(const LayerMatrix& m) const {
-    return m.bias ? copies(m) * m.outputs.on_rank(ranks_of(m.part)) : 0;
+    return m.bias ? copies(m) * m.outputs.on_rank(ranks_of(m.part), cuts_groups) : 0;
   }
-  constexpr double vector(const LayerVector& v) const { return v.elements.on_rank(tp); }
+  constexpr double vector(const LayerVector& v) const {
+    return v.elements.on_rank(tp, cuts_groups);
+  }
 };
 
 }  // namespace orrery

@@ -52,7 +52,7 @@ struct Mamba2 {
   KeptState kept() const {
     KeptState k;
     k.recurrent = state * inner();
-    k.convolution = (conv - 1) * divided(channels().total());
+    k.convolution = (conv - 1) * channels();
     return k;
   }
 

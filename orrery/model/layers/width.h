@@ -15,18 +15,21 @@ constexpr int groups_per_rank(int groups, int tp) { return groups > tp ? groups 
 
 struct Width {
   std::int64_t divided = 0;  // every rank holds 1/tp of them
-  // Elements of `groups` equal groups. A group is not cut: with fewer groups than ranks, several
-  // ranks hold copies of one (QKVParallelLinear in vllm/model_executor/layers/linear.py).
+  // Elements of `groups` equal groups. Serving does not cut a group: with fewer groups than ranks,
+  // several ranks hold copies of one (QKVParallelLinear in vllm/model_executor/layers/linear.py).
   std::int64_t grouped = 0;
   int groups = 1;
   std::int64_t whole = 0;  // every rank holds all of them
 
   constexpr std::int64_t total() const { return divided + grouped + whole; }
 
-  // Elements on one of `tp` ranks; a fraction where tp does not divide.
-  constexpr double on_rank(int tp) const {
+  // Elements on one of `tp` ranks; a fraction where tp does not divide. `cut`: groups are divided as
+  // the other elements are (RankShare::cuts_groups).
+  constexpr double on_rank(int tp, bool cut = false) const {
     double n = static_cast<double>(divided) / tp;
-    if (grouped > 0) n += static_cast<double>(grouped) / groups * groups_per_rank(groups, tp);
+    if (grouped > 0)
+      n += cut ? static_cast<double>(grouped) / tp
+               : static_cast<double>(grouped) / groups * groups_per_rank(groups, tp);
     return n + static_cast<double>(whole);
   }
 

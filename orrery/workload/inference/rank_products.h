@@ -19,8 +19,9 @@ class RoleCollector {
   constexpr void matrix(const LayerMatrix& m) {
     if (!((m.role == kRoles) || ...)) return;
     const int ranks = share_.ranks_of(m.part);
-    product_.outputs += static_cast<std::int64_t>(m.outputs.on_rank(ranks));
-    product_.inputs = static_cast<std::int64_t>(m.inputs.on_rank(ranks));
+    const bool cut = share_.cuts_groups;
+    product_.outputs += static_cast<std::int64_t>(m.outputs.on_rank(ranks, cut));
+    product_.inputs = static_cast<std::int64_t>(m.inputs.on_rank(ranks, cut));
   }
   constexpr void vector(const LayerVector&) {}
   constexpr const RankProduct& product() const { return product_; }

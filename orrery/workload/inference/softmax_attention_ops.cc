@@ -139,6 +139,16 @@ void add_rope(OpList& ops, const RankStep& step, const SoftmaxAttention& a, cons
           true);
 }
 
+// Ranks that cut key-value heads gather queries, keys and values of all ranks (linear_qkv in
+// attention.py of Megatron-Core).
+void add_gathered_groups(OpList& ops, const RankStep& step, const SoftmaxAttention& a) {
+  if (!step.plan.cuts_groups || a.shares_kv || step.tp() <= a.kv_heads) return;
+  const Width made = a.queries() + (a.output_gate ? a.result() : Width{}) + a.keys() +
+                     (a.values_from_keys ? Width{} : a.values());
+  ops.collective("qkv_all_gather", Collective::Kind::kAllGather, Collective::Group::kTensor,
+                 step.tp(), real(step.tokens()) * real(made.total()) * step.element());
+}
+
 // The output is scaled by a gate as wide as itself, or by one value for each head.
 void add_gate(OpList& ops, const RankStep& step, const SoftmaxAttention& a, const RankHeads& r) {
   const std::int64_t out = std::int64_t{r.heads} * a.value_dim;
@@ -184,6 +194,7 @@ void add_ops(OpList& ops, const RankStep& step, const SoftmaxAttention& a) {
   };
   ops.quantise("qkv_quantise", kSoftmaxPart, step.tokens(), step.hidden(), step.element(), format);
   project("qkv_proj", product_of<"q", "k", "v">(step, a));
+  add_gathered_groups(ops, step, a);
   if (a.head_gate) project("attn_gate_proj", product_of<"gate">(step, a));
   add_qk_norm(ops, step, a, r);
   add_rope(ops, step, a, r);

@@ -25,12 +25,17 @@ struct ParallelPlan {
   // key-value head hold the tokens of its cache in turn instead (vLLM's
   // --decode-context-parallel-size, SGLang's --dcp-size). It divides tp, and adds no devices.
   int cp = 1;
+  bool cuts_groups = false;  // RankShare::cuts_groups
   // Tensor parallel size of routed experts.
   int moe_tp() const { return tp * dp / ep; }
   int devices() const { return tp * pp * dp; }
   // How many ranks divide a layer.
   RankShare rank_share() const {
-    return {.tp = tp, .expert_tp = moe_tp(), .ep = ep, .redundant = experts.redundant};
+    return {.tp = tp,
+            .expert_tp = moe_tp(),
+            .ep = ep,
+            .redundant = experts.redundant,
+            .cuts_groups = cuts_groups};
   }
   // Whether tokens travel to their experts by DeepEP's kernels.
   bool dispatches() const {

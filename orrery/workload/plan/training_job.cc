@@ -167,6 +167,18 @@ void check_context(const Architecture& model, const TrainingJob& job) {
   }
 }
 
+// Only the keys and values of attention are cut and gathered (RankShare::cuts_groups).
+void check_groups(const Architecture& model, const TrainingPlan& p) {
+  for (const LayerSpec& layer : model.layers.specs()) {
+    const Width inputs = kept_state(layer.mixer).convolution;
+    if (inputs.grouped > 0 && p.tp > inputs.groups)
+      throw Infeasible(fmt::format(
+          "tp {}: {} has recurrent layers with {} groups, which no training framework copies or "
+          "cuts; valid tp: at most {}",
+          p.tp, model.id, inputs.groups, inputs.groups));
+  }
+}
+
 // nullptr: the registry has no schedule of that name.
 const PipelineScheduleTraits* schedule_traits(std::string_view name) {
   for (const PipelineScheduleKind& k : pipeline_schedule_kinds()) {
@@ -275,7 +287,11 @@ RankPosition position_of(const TrainingPlan& plan, std::int64_t rank) {
 
 ParallelPlan stage_plan(const TrainingPlan& plan) {
   const int group = plan.ep * plan.expert_tp();
-  return {.tp = plan.tp, .pp = 1, .dp = std::max(1, group / plan.tp), .ep = plan.ep};
+  return {.tp = plan.tp,
+          .pp = 1,
+          .dp = std::max(1, group / plan.tp),
+          .ep = plan.ep,
+          .cuts_groups = true};
 }
 
 Precision stage_precision(const TrainingPrecision& p) {
@@ -326,6 +342,7 @@ void check_job(const Architecture& model, const TrainingJob& job) {
   check_experts(p);
   // Blocks of fp8 weights are padded by the frameworks that train: the plain format's rules hold.
   check_plan(model, stage_plan(p), {});
+  check_groups(model, p);
   check_context(model, job);
   if (job.global_batch % (job.micro_batch * p.dp) != 0)
     throw Infeasible(

@@ -28,6 +28,12 @@ void TrainingPasses::collective(const Collective& c, const ProgramOp& op, bool e
   // Latents come back from the experts as whole sums of a rank's own tokens (gather_copies).
   if (op.name == "moe_latent_all_reduce" && (own || plan_.sequence_parallel)) return;
   const double again = reduced_again(op, experts, own);
+  // Its gradients are reduced to the rank that made the projection (attention.py of Megatron-Core).
+  if (op.name == "qkv_all_gather") {
+    tensor(Kind::kAllGather, count, c, op, Pass::kForward);
+    if (again > 0) tensor(Kind::kAllGather, count * again, c, op, Pass::kRecompute);
+    return tensor(Kind::kReduceScatter, count, c, op, Pass::kBackwardInput);
+  }
   if (!plan_.sequence_parallel) {
     tensor(c.kind, count, c, op, Pass::kForward);
     if (again > 0) tensor(c.kind, count * again, c, op, Pass::kRecompute);

@@ -9,75 +9,106 @@ namespace orrery {
 namespace {
 
 // The matrices that a job's adapters choose.
-struct Adapters {
+struct Adapted {
   const TrainingJob& job;
-  std::vector<AdaptedProjection> list;
+  std::vector<LayerMatrix> list;
 
   void matrix(const LayerMatrix& m) {
     const auto& targets = job.lora_targets;
     const bool chosen = std::any_of(targets.begin(), targets.end(),
                                     [&](const std::string& t) { return m.adapter.is(t); });
-    if (chosen)
-      list.push_back({m.inputs.total(), m.outputs.total(), m.inputs.divided == 0, real(m.copies)});
+    if (chosen) list.push_back(m);
   }
   void vector(const LayerVector&) {}
 };
 
-double adapter_elements(const Architecture& model, const LayerSpec& layer, const TrainingJob& job) {
-  double all = 0;
-  for (const AdaptedProjection& p : adapted_projections(model, layer, job)) {
-    const double magnitudes = job.tuning == Tuning::kDora ? real(p.out) : 0;
-    all += p.copies * (job.lora_rank * real(p.in + p.out) + magnitudes);
+// Adds what a rank holds of the declared weights, `times` of each.
+struct HeldInTraining {
+  RankShare share;
+  ChunkParameters held{};
+  double times = 1;
+
+  void matrix(const LayerMatrix& m) {
+    const double elements = times * (share.matrix(m) + share.biases(m));
+    (m.part == WeightPart::kRoutedExperts ? held.experts : held.dense) += elements;
+    if (m.part != WeightPart::kRouters && m.part != WeightPart::kEmbedding &&
+        m.part != WeightPart::kLmHead)
+      held.products += elements;
   }
-  return all;
+  void vector(const LayerVector& v) { held.dense += times * share.vector(v); }
+};
+
+// Elements of the adapter of a matrix on a rank.
+double adapter_elements(const LayerMatrix& m, const TrainingJob& job, const RankShare& share) {
+  const int ranks = share.ranks_of(m.part);
+  const double in = m.inputs.on_rank(ranks, share.cuts_groups),
+               out = m.outputs.on_rank(ranks, share.cuts_groups);
+  const double magnitudes = job.tuning == Tuning::kDora ? out : 0;
+  return share.copies(m) * (job.lora_rank * (in + out) + magnitudes);
 }
 
-double padded_vocab(const Architecture& model, int tp) {
+// Adds the adapters of `times` equal layers, all of which are trained.
+void add_adapters(const Architecture& model, const LayerSpec& layer, const TrainingJob& job,
+                  HeldInTraining& w) {
+  for (const LayerMatrix& m : adapted_matrices(model, layer, job)) {
+    const double elements = w.times * adapter_elements(m, job, w.share);
+    (m.part == WeightPart::kRoutedExperts ? w.held.trained_experts : w.held.trained_dense) +=
+        elements;
+  }
+}
+
+// A search asks for every chunk of every layout: the declarations are compiled into it.
+[[gnu::flatten]] void add_layer(const LayerSpec& layer, const Architecture& model,
+                                HeldInTraining& w) {
+  declare_layer(layer, model.hidden, model.norm, w);
+}
+
+std::int64_t padded_vocabulary(const Architecture& model, int tp) {
   const std::int64_t unit = std::int64_t{128} * tp;
-  return real((model.vocab + unit - 1) / unit * unit);
+  return (model.vocab + unit - 1) / unit * unit;
 }
 
 }  // namespace
 
-std::vector<AdaptedProjection> adapted_projections(const Architecture& model,
-                                                   const LayerSpec& layer, const TrainingJob& job) {
-  Adapters adapters{job, {}};
-  declare_layer(layer, model.hidden, model.norm, adapters);
-  return std::move(adapters.list);
+std::vector<LayerMatrix> adapted_matrices(const Architecture& model, const LayerSpec& layer,
+                                          const TrainingJob& job) {
+  Adapted adapted{job, {}};
+  declare_layer(layer, model.hidden, model.norm, adapted);
+  return std::move(adapted.list);
 }
 
 ChunkParameters chunk_parameters(const Architecture& model, const TrainingJob& job, int chunk) {
   const TrainingPlan& p = job.plan;
   const StageLayers range = chunk_layers(model, p, chunk);
-  ChunkParameters out;
-  double lora = 0;
-  for (std::size_t i = 0; i < model.layers.specs().size(); ++i) {
-    const LayerSpec& spec = model.layers.specs()[i];
-    const int count = model.layers.count(static_cast<int>(i), range.first, range.last);
-    if (count == 0) continue;
-    const LayerParameters n = count_parameters(spec, model.hidden, model.norm);
-    const double split = real(n.mixer + n.cross_attention + n.mlp + n.shared_experts) / p.tp;
-    const double routed = 1.0 * n.experts * real(n.expert) / (p.ep * p.expert_tp());
-    const double whole = real(n.latent + n.per_layer_input);
-    out.dense += count * (split + whole + real(n.router + n.norms + n.residual));
-    out.experts += count * routed;
-    out.products += count * (split + whole + routed);
-    if (job.tuning != Tuning::kFull) lora += count * adapter_elements(model, spec, job);
-  }
-  const double table = padded_vocab(model, p.tp) * model.hidden / p.tp;
   const bool first = chunk == 0, last = chunk == p.pp * p.vp - 1;
-  const ParameterCounts n = first || last ? count_parameters(model) : ParameterCounts{};
-  if (first) out.dense += table + real(n.positions) + real(n.per_layer_inputs) / p.tp;
-  if (last) out.dense += real(n.final_norms);
-  if (last && model.lm_head && !(first && model.tied_embeddings)) out.dense += table;
-  if (job.tuning == Tuning::kFull) {
-    out.trained_dense = out.dense;
-    out.trained_experts = out.experts;
-  } else {
-    // One side of each adapter is whole on every tensor-parallel rank.
-    out.trained_dense = lora * 0.5 * (1 + 1.0 / p.tp);
+  HeldInTraining w{p.rank_share()};
+  for (std::size_t i = 0; i < model.layers.specs().size(); ++i) {
+    const LayerSpec& layer = model.layers.specs()[i];
+    w.times = model.layers.count(static_cast<int>(i), range.first, range.last);
+    if (w.times == 0) continue;
+    add_layer(layer, model, w);
+    if (job.tuning != Tuning::kFull) add_adapters(model, layer, job, w);
   }
-  return out;
+  w.times = 1;
+  const std::int64_t rows = padded_vocabulary(model, p.tp);
+  if (first) {
+    declare_table(model, WeightPart::kEmbedding, rows, w);
+    declare_positions(model, w);
+    declare_layer_inputs(model, w);
+  }
+  if (last) {
+    declare_residual_end(model, w);
+    declare_final_norms(model, w);
+    if (model.lm_head && !(first && model.tied_embeddings))
+      declare_table(model, WeightPart::kLmHead, rows, w);
+    declare_head(model, rows, w);
+    declare_pooler(model, w);
+  }
+  if (job.tuning == Tuning::kFull) {
+    w.held.trained_dense = w.held.dense;
+    w.held.trained_experts = w.held.experts;
+  }
+  return w.held;
 }
 
 Bytes gathered_weight(const TrainingJob& job) {
@@ -91,11 +122,12 @@ double trained_parameters(const Architecture& model, const TrainingJob& job) {
     const ParameterCounts n = count_parameters(model);
     return real(n.total() - n.towers);
   }
-  double lora = 0;
-  for (std::size_t i = 0; i < model.layers.specs().size(); ++i)
-    lora += model.layers.count(static_cast<int>(i)) *
-            adapter_elements(model, model.layers.specs()[i], job);
-  return lora;
+  HeldInTraining whole{RankShare{}};
+  for (std::size_t i = 0; i < model.layers.specs().size(); ++i) {
+    whole.times = model.layers.count(static_cast<int>(i));
+    add_adapters(model, model.layers.specs()[i], job, whole);
+  }
+  return whole.held.trained();
 }
 
 }  // namespace orrery
