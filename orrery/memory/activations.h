@@ -6,7 +6,8 @@
 //   inside a layer   T * e * ((s + 1) h + w): the s residual streams (one without
 //                    hyper-connections), the input of the mixer or MLP, and buffers of width w on
 //                    one rank
-//       attention    w = width of q, k and v + width of the heads' output
+//       mixer        w = its buffers (model/layers/mixers.h); of softmax attention the width of q,
+//                    k and v + the width of the heads' output
 //       MLP          w = (1 or 2) + 1 times the inner width; 2 for a gated MLP
 //       MoE          w = top_k * (max(2 * width, h) + width) * max(1, dp / ep): the experts of a
 //                    rank get 1 / ep of the tokens of all dp groups, and the buffers hold no fewer

@@ -12,17 +12,6 @@ namespace {
 constexpr int kLeastWindow = 4;  // tokens; our choice: a group for a shorter one saves nothing
 constexpr double kAlmostAsMany = 1.25;  // vLLM's limit (kv_groups.h)
 
-// The softmax attention of a layer that has a cache of its own; null otherwise.
-const SoftmaxAttention* cached_attention(const LayerSpec& layer) {
-  const auto* a = std::get_if<SoftmaxAttention>(&layer.mixer);
-  return a && !a->shares_kv ? a : nullptr;
-}
-
-// Elements of a token in one layer on one rank.
-std::int64_t width(const SoftmaxAttention& a, int tp) {
-  return std::int64_t{kv_heads_per_rank(a.kv_heads, tp)} * (a.head_dim + a.value_dim);
-}
-
 int ceil_div(int a, int b) { return (a + b - 1) / b; }
 
 // The layers of a model by kind. A width of 0: layers of this kind differ in width.
@@ -37,19 +26,19 @@ std::optional<Kinds> kinds_of(const Architecture& model, int tp) {
   Kinds k;
   const auto& specs = model.layers.specs();
   for (std::size_t i = 0; i < specs.size(); ++i) {
-    const SoftmaxAttention* a = cached_attention(specs[i]);
-    if (!a && std::holds_alternative<SoftmaxAttention>(specs[i].mixer)) continue;
-    if (!a || a->blocks) return std::nullopt;
+    const KeptState kept = kept_state(specs[i].mixer);
+    if (kept.cached_elsewhere) continue;
+    if (!kept.of_heads()) return std::nullopt;
     const int layers = model.layers.count(static_cast<int>(i));
-    int& same = a->window > 0 ? k.windowed : k.full;
-    std::int64_t& size = a->window > 0 ? k.windowed_width : k.full_width;
-    size = same == 0 || size == width(*a, tp) ? width(*a, tp) : 0;
+    const auto width = static_cast<std::int64_t>(kept.entry.on_rank(tp));
+    int& same = kept.window > 0 ? k.windowed : k.full;
+    std::int64_t& size = kept.window > 0 ? k.windowed_width : k.full_width;
+    size = same == 0 || size == width ? width : 0;
     same += layers;
-    if (a->window == 0) continue;
-    const bool another = k.window > 0 && k.window != a->window;
-    if (another || a->window_kind != WindowKind::kSliding || a->window < kLeastWindow)
-      return std::nullopt;
-    k.window = a->window;
+    if (kept.window == 0) continue;
+    const bool another = k.window > 0 && k.window != kept.window;
+    if (another || kept.chunked || kept.window < kLeastWindow) return std::nullopt;
+    k.window = kept.window;
   }
   if (k.windowed == 0) return std::nullopt;
   return k;
@@ -91,9 +80,9 @@ std::int64_t layers_of_group(const Architecture& model, const KvGroups& groups, 
   int full = 0, windowed = 0;
   const auto& specs = model.layers.specs();
   for (std::size_t i = 0; i < specs.size(); ++i) {
-    const SoftmaxAttention* a = cached_attention(specs[i]);
-    if (!a) continue;
-    (a->window > 0 ? windowed : full) += model.layers.count(static_cast<int>(i), first, last);
+    const KeptState kept = kept_state(specs[i].mixer);
+    if (kept.cached().grouped == 0) continue;
+    (kept.window > 0 ? windowed : full) += model.layers.count(static_cast<int>(i), first, last);
   }
   // Layers are assigned to the groups of their kind in turn.
   return std::max(groups.full > 0 ? ceil_div(full, groups.full_groups()) : 0,

@@ -62,10 +62,10 @@ Bytes MemoryModel::stage_block(int stage) const {
           .separate_pools()) {  // a block also has its share of the pool for layers with a window
     Bytes sum;
     for (std::size_t spec = 0; spec < specs.size(); ++spec) {
-      const auto* a = std::get_if<SoftmaxAttention>(&specs[spec].mixer);
-      sum += layer_kv(specs[spec].mixer, plan_.tp, precision_, block, block) *
+      const KeptState kept = kept_state(specs[spec].mixer);
+      sum += layer_kv(kept, plan_.tp, precision_, block, block) *
              (model_.layers.count(static_cast<int>(spec), range.first, range.last) *
-              (a && a->window > 0 ? groups_.window_share : 1.0));
+              (kept.window > 0 ? groups_.window_share : 1.0));
     }
     return sum;
   }
@@ -74,11 +74,10 @@ Bytes MemoryModel::stage_block(int stage) const {
     // several in a row.
     Bytes least;
     for (const LayerSpec& layer : specs) {
-      const auto* a = std::get_if<SoftmaxAttention>(&layer.mixer);
-      if (!a || a->shares_kv) continue;
-      SoftmaxAttention whole = *a;
-      whole.window = 0;  // a block is whole, even if the window is shorter
-      const Bytes one = layer_kv(whole, plan_.tp, precision_, block, block);
+      KeptState kept = kept_state(layer.mixer);
+      if (kept.cached().total() == 0) continue;
+      kept.window = 0;  // a block is whole, even if the window is shorter
+      const Bytes one = layer_kv(kept, plan_.tp, precision_, block, block);
       least = least > Bytes(0) ? std::min(least, one) : one;
     }
     return least * static_cast<double>(layers_of_group(model_, groups_, range.first, range.last));
@@ -86,7 +85,7 @@ Bytes MemoryModel::stage_block(int stage) const {
   Bytes sum;
   if (model_.kind == Kind::kEncoder) return sum;
   for (std::size_t spec = 0; spec < specs.size(); ++spec)
-    sum += layer_kv(specs[spec].mixer, plan_.tp, precision_, block, block) *
+    sum += layer_kv(kept_state(specs[spec].mixer), plan_.tp, precision_, block, block) *
            model_.layers.count(static_cast<int>(spec), range.first, range.last);
   return sum / plan_.cp;  // models with windows have no cp
 }

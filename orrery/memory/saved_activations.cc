@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "orrery/model/layers/saved_tensors.h"
 #include "orrery/workload/ops/op.h"
 
 namespace orrery {
 namespace {
 
 constexpr double kFp32 = 4;
-constexpr int kDeltaChunk = 64;  // tokens of the square matrices that the delta rules keep
 
 // Bytes of a saved operand of a large product, scales included.
 double operand_bytes(const TrainingPrecision& p) {
@@ -46,7 +46,9 @@ struct Counter {
   }
   void keep_product(double bytes) { out.products += Bytes(bytes); }
 
-  bool adapts(std::initializer_list<std::string_view> targets) const {
+  using Targets = std::initializer_list<std::string_view>;
+
+  bool adapts(Targets targets) const {
     if (trained) return true;
     return std::any_of(targets.begin(), targets.end(), [&](std::string_view t) {
       return std::find(job.lora_targets.begin(), job.lora_targets.end(), t) !=
@@ -54,13 +56,12 @@ struct Counter {
     });
   }
   // Saves the input of the products named by `targets`, unless it is already saved.
-  void operand(double elements, std::initializer_list<std::string_view> targets,
-               bool saved_already = false) {
+  void operand(double elements, Targets targets, bool saved_already = false) {
     if (!adapts(targets) || (saved_already && !narrow)) return;
     save(x * elements);
   }
   // The row that a norm before attention or an MLP made.
-  void normed_row(std::initializer_list<std::string_view> targets) {
+  void normed_row(Targets targets) {
     operand(h * own, targets);
     if (adapts(targets)) drop(RecomputeModule::kLayerNorm, x * h * own);
   }
@@ -83,45 +84,33 @@ struct Counter {
     if (job.dropout) save(h * own);
   }
 
-  void operator()(const NoMixer&) {}
+  // ---- what mixers declare (model/layers/saved_tensors.h) ----
 
-  void operator()(const SoftmaxAttention& a) {
-    const double heads = a.heads / tp;
-    const double kv_heads = a.shares_kv         ? 0
-                            : stack.expanded_kv ? heads
-                                                : kv_heads_per_rank(a.kv_heads, job.plan.tp);
-    const double q = heads * a.head_dim, kv = kv_heads * (a.head_dim + a.value_dim);
-    const double result = heads * a.value_dim;
-    normed_row({"q", "k", "v"});
-    if (a.qk_norm != QkNorm::kNone)
-      norm((q + (a.shares_kv ? 0 : kv_heads_per_rank(a.kv_heads, job.plan.tp)) * a.head_dim) *
-           tokens);
-    save(e * (q + kv) * tokens);
-    if (a.output_gate) save(2 * e * result * tokens);  // the gate, and the output before it
-    if (a.head_gate) save(e * (heads + result) * tokens);
-    core(heads, result);
-    operand(result * tokens, {"o"}, job.flash);
-    widest = std::max(widest, e * (q + kv) * tokens);
-    keep_product(e * (q + kv) / 2 * tokens + e * result * tokens);
+  double rows(SavedRows of) const { return of == SavedRows::kOwn ? own : tokens; }
+  double width(const Width& w) const { return w.on_rank(job.plan.tp); }
+
+  void input(Targets targets) { normed_row(targets); }
+  void operand(const Width& w, Targets targets, SavedRows of) {
+    operand(width(w) * rows(of), targets);
   }
-
-  void operator()(const LatentAttention& a) {
-    const double heads = a.heads / tp;
-    const double q = heads * (a.qk_nope_dim + a.qk_rope_dim), v = heads * a.value_dim;
-    normed_row({"q", "k", "v"});
-    if (a.q_lora_rank > 0) norm(a.q_lora_rank * own);
-    norm(a.kv_lora_rank * own);
+  void norm(const Width& w, SavedRows of) { norm(width(w) * rows(of)); }
+  void tensor(double times, const Width& w) { save(e * times * width(w) * tokens); }
+  void tensor_fp32(const Width& w) { save(kFp32 * width(w) * tokens); }
+  Width keys(const Width& w, const Width& expanded) const {
+    return stack.expanded_kv ? expanded : w;
+  }
+  void attention(const Width& heads, const Width& result) {
+    core(width(heads), width(result));
+    operand(width(result) * tokens, {"o"}, job.flash);
+  }
+  template <class Declared>
+  void up_projections(const Declared& declared) {
     const Bytes before = out.saved;
-    if (a.q_lora_rank > 0) operand(a.q_lora_rank * own, {"q"});
-    operand(a.kv_lora_rank * own, {"k", "v"});
-    save(e * (2 * q + v) * tokens);
+    declared();
     drop(RecomputeModule::kMlaUpProj, (out.saved - before).value());
-    if (a.output_gate) save(2 * e * v * tokens);
-    core(heads, v);
-    operand(v * tokens, {"o"}, job.flash);
-    widest = std::max(widest, e * (2 * q + v) * tokens);
-    keep_product(e * (2 * q + v) / 2 * tokens + e * v * tokens);
   }
+  void gradients(const Width& w) { widest = std::max(widest, e * width(w) * tokens); }
+  void recomputed(double times, const Width& w) { keep_product(e * times * width(w) * tokens); }
 
   // The softmax, and all ops from it to the product with the values.
   void core(double heads, double result) {
@@ -135,45 +124,6 @@ struct Counter {
     save(bytes);
     drop(RecomputeModule::kCoreAttention, bytes);
     widest = std::max(widest, e * weights);
-  }
-
-  // Training refuses it (check_job).
-  void operator()(const CompressedAttention&) {}
-
-  void operator()(const KimiDelta& a) {
-    const double heads = a.heads / tp, w = heads * a.head_dim;
-    normed_row({"q", "k", "v"});
-    // The first halves of low-rank gates; inputs and outputs of the convolution; the decay of every
-    // channel and beta in fp32; two matrices for each chunk of tokens; the output and its gate.
-    save(tokens * (e * (a.full_rank_gate ? 1 : 2) * a.head_dim + 2 * e * 3 * w +
-                   kFp32 * (w + heads) + 2 * e * kDeltaChunk * heads + 2 * e * w));
-    operand(w * tokens, {"o"});
-    widest = std::max(widest, e * 4 * w * tokens);
-    keep_product(e * 2 * w * tokens);
-  }
-
-  void operator()(const GatedDeltaNet& a) {
-    const double k = 1.0 * a.k_heads * a.k_dim / tp, v = 1.0 * a.v_heads * a.v_dim / tp;
-    normed_row({});
-    // Inputs and outputs of the convolution; gates; a matrix for each chunk of tokens; the output,
-    // its gate and the normed output.
-    save(tokens * (2 * e * (2 * k + v) + 2 * kFp32 * a.v_heads / tp +
-                   e * kDeltaChunk * a.v_heads / tp + 2 * e * v));
-    operand(v * tokens, {});
-    widest = std::max(widest, e * (2 * k + 2 * v) * tokens);
-    keep_product(e * (k + v) * tokens);
-  }
-
-  void operator()(const Mamba2& a) {
-    const double inner = 1.0 * a.heads * a.head_dim / tp;
-    const double projected =
-        2 * inner + 2.0 * kv_heads_per_rank(a.groups, job.plan.tp) * a.state + a.heads / tp;
-    normed_row({});
-    save(e * (projected + inner) *
-         tokens);  // the backward pass computes the scan again (Dao and Gu 2024)
-    operand(inner * tokens, {});
-    widest = std::max(widest, e * projected * tokens);
-    keep_product(e * (projected / 2 + inner) * tokens);
   }
 
   void operator()(const NoMlp&) {}
@@ -253,7 +203,7 @@ LayerActivations layer_activations(const Architecture& model, const LayerSpec& l
                                    const TrainingJob& job, const TrainingMemoryConstants& stack) {
   Counter c{.model = model, .job = job, .stack = stack};
   for (int i = 0; i < layer.norms; ++i) c.norm(c.h * c.own);
-  std::visit(c, layer.mixer);
+  save_tensors(layer.mixer, c);
   std::visit(c, layer.mlp);
   c.attention_residuals(layer.residual_sources);
   c.per_layer_input(layer.per_layer_input);

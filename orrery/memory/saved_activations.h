@@ -20,8 +20,7 @@
 //                    MLP, and e h R for their output
 //                    experts of a latent have its width in the place of h
 //   dropout          1 byte for each element of h U, twice
-//   linear attention inputs and outputs of the convolution, decays in fp32, the square matrices of
-//                    chunks of 64 tokens, the output and its gate
+//   other mixers     as they declare (model/layers/saved_tensors.h)
 //   attention residuals  2 (e h + 4 sources) U: the sum of the block so far for each half, and the
 //                    weights of the sources
 //   per-layer input  x h U for the gate's input, 2 e w U and x w U for its width w, e h U for the

@@ -53,14 +53,8 @@ double largest_unit(const Architecture& model, const TrainingJob& job,
 // the layer with the widest mixer.
 double exchanged_width(const Architecture& model, int tp) {
   double widest = 0;
-  for (const LayerSpec& layer : model.layers.specs()) {
-    if (const auto* a = std::get_if<SoftmaxAttention>(&layer.mixer))
-      widest =
-          std::max(widest, 1.0 * kv_heads_per_rank(a->kv_heads, tp) * (a->head_dim + a->value_dim));
-    if (const auto* a = std::get_if<LatentAttention>(&layer.mixer))
-      widest =
-          std::max(widest, 1.0 * a->heads / tp * (a->qk_nope_dim + a->qk_rope_dim + a->value_dim));
-  }
+  for (const LayerSpec& layer : model.layers.specs())
+    widest = std::max(widest, attention_widths(layer.mixer).keys.on_rank(tp));
   return widest;
 }
 
@@ -111,7 +105,7 @@ TrainingState training_state(const Architecture& model, const TrainingJob& job,
     const double products = std::max(0.0, n.products - n.experts), other = n.dense - products;
     s.weights += Bytes((products * held.product + other * held.other) / sharded_dense +
                        n.experts * held.product / sharded_experts + n.products * narrow_copies);
-    const double adapters = job.tuning == Tuning::kFull ? 0 : n.trained_dense;
+    const double adapters = job.tuning == Tuning::kFull ? 0 : n.trained();
     s.weights += Bytes(adapters *
                        (job.adapter_format ? bytes_per_element(*job.adapter_format).value()
                         : job.precision.master_weights && stack.fp32_parameters ? kStateFp32

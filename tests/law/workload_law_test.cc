@@ -230,7 +230,8 @@ RC_GTEST_PROP(WorkloadLaw, DecodeReadsEveryWeightOnceAndTheCache, ()) {
       keys =
           a->window_kind == WindowKind::kSliding ? std::min(keys, a->window) : past % a->window + 1;
     }
-    cache += static_cast<double>(keys) * static_cast<double>(kv_elements_per_token(layer.mixer));
+    cache +=
+        static_cast<double>(keys) * static_cast<double>(kept_state(layer.mixer).cached().total());
   }
   RC_ASSERT(weight_bytes(program) == 2 * weights);
 

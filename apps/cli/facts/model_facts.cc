@@ -24,27 +24,13 @@ void add_attention_facts(const Architecture& m, Json& j) {
   std::vector<int> heads, kv_heads, head_dims, windows;
   std::vector<std::string> kinds;
   for (const LayerSpec& layer : m.layers.specs()) {
-    if (const auto* a = std::get_if<SoftmaxAttention>(&layer.mixer)) {
-      kinds.emplace_back(a->kv_heads == a->heads ? "MHA" : a->kv_heads == 1 ? "MQA" : "GQA");
-      heads.push_back(a->heads), kv_heads.push_back(a->kv_heads), head_dims.push_back(a->head_dim);
-      if (a->window > 0) windows.push_back(a->window);
-    } else if (const auto* l = std::get_if<LatentAttention>(&layer.mixer)) {
-      kinds.emplace_back("MLA");
-      heads.push_back(l->heads), head_dims.push_back(l->qk_nope_dim + l->qk_rope_dim);
-      j["kv_latent"] =
-          fmt::format("{} + {} rotary, shared by all heads", l->kv_lora_rank, l->qk_rope_dim);
-    } else if (const auto* c = std::get_if<CompressedAttention>(&layer.mixer)) {
-      kinds.emplace_back(c->compress == 0 ? "compressed attention (window alone)"
-                         : c->top_k > 0   ? "compressed sparse attention"
-                                          : "heavily compressed attention");
-      heads.push_back(c->heads), head_dims.push_back(c->head_dim), windows.push_back(c->window);
-    } else if (std::holds_alternative<KimiDelta>(layer.mixer)) {
-      kinds.emplace_back("linear attention (Kimi delta)");
-    } else if (std::holds_alternative<GatedDeltaNet>(layer.mixer)) {
-      kinds.emplace_back("linear attention (gated delta rule)");
-    } else if (std::holds_alternative<Mamba2>(layer.mixer)) {
-      kinds.emplace_back("Mamba-2");
-    }
+    const LayerFacts f = mixer_facts(layer.mixer);
+    if (!f.kind.empty()) kinds.push_back(f.kind);
+    if (f.heads > 0) heads.push_back(f.heads);
+    if (f.kv_heads > 0) kv_heads.push_back(f.kv_heads);
+    if (f.head_dim > 0) head_dims.push_back(f.head_dim);
+    if (f.window > 0) windows.push_back(f.window);
+    if (!f.latent.empty()) j["kv_latent"] = f.latent;
   }
   j["attention"] = distinct(kinds);
   if (!heads.empty()) j["heads"] = distinct(heads);
@@ -119,64 +105,8 @@ void add_formats(const Architecture& m, Json& j) {
 
 // ---- layers -------------------------------------------------------------------------------------
 
-std::string softmax_text(const SoftmaxAttention& a) {
-  std::string out = a.window == 0                           ? "full attention"
-                    : a.window_kind == WindowKind::kSliding ? fmt::format("window of {}", a.window)
-                                                            : fmt::format("chunks of {}", a.window);
-  out += fmt::format(" ({}, {} heads of {}", a.kv_heads == a.heads ? "MHA" : "GQA", a.heads,
-                     a.head_dim);
-  if (a.kv_heads != a.heads) out += fmt::format(" on {} KV", a.kv_heads);
-  if (a.shares_kv) out += " of an earlier layer";
-  if (a.blocks)
-    out += fmt::format(", {} blocks of {} picked", a.blocks->top_blocks, a.blocks->block);
-  return out + (a.rope ? ")" : ", without rotation)");
-}
-
-std::string latent_text(const LatentAttention& a) {
-  std::string out = fmt::format("latent attention ({} heads on a latent of {} + {}", a.heads,
-                                a.kv_lora_rank, a.qk_rope_dim);
-  if (a.sparse_top_k > 0) out += fmt::format(", {} tokens picked", a.sparse_top_k);
-  if (a.sparse_top_k > 0 && !a.indexer) out += " by an earlier layer";
-  return out + ")";
-}
-
-std::string compressed_text(const CompressedAttention& a) {
-  std::string out = fmt::format("window of {}", a.window);
-  if (a.compress > 0) {
-    const std::string entries = fmt::format("entries of {} tokens", a.compress);
-    out += a.top_k > 0 ? fmt::format(" and {} picked {}", a.top_k, entries) : " and all " + entries;
-  }
-  return out + fmt::format(" (compressed attention, {} heads of {} on 1 KV)", a.heads, a.head_dim);
-}
-
-// Empty: the layer has no mixer.
-std::string mixer_text(const Mixer& mixer) {
-  if (const auto* a = std::get_if<SoftmaxAttention>(&mixer)) return softmax_text(*a);
-  if (const auto* l = std::get_if<LatentAttention>(&mixer)) return latent_text(*l);
-  if (const auto* c = std::get_if<CompressedAttention>(&mixer)) return compressed_text(*c);
-  if (const auto* k = std::get_if<KimiDelta>(&mixer))
-    return fmt::format("Kimi delta rule ({} heads of {} x {})", k->heads, k->head_dim, k->head_dim);
-  if (const auto* d = std::get_if<GatedDeltaNet>(&mixer))
-    return fmt::format("gated delta rule ({} heads of {} x {})", d->v_heads, d->k_dim, d->v_dim);
-  if (const auto* s = std::get_if<Mamba2>(&mixer))
-    return fmt::format("Mamba-2 ({} heads of {}, state {})", s->heads, s->head_dim, s->state);
-  return "";
-}
-
-// Empty: the layer has no channel mixer.
-std::string mlp_text(const Mlp& mlp) {
-  if (const auto* d = std::get_if<DenseMlp>(&mlp)) return fmt::format("MLP of {}", d->intermediate);
-  const auto* m = std::get_if<MoeMlp>(&mlp);
-  if (m == nullptr) return "";
-  std::string out = fmt::format("{} of {} experts of {}", m->top_k, m->experts, m->intermediate);
-  if (m->latent > 0) out += fmt::format(" on a latent of {}", m->latent);
-  if (m->hash_routing) out += ", by token";
-  if (m->shared_intermediate > 0) out += fmt::format(" + shared {}", m->shared_intermediate);
-  return out;
-}
-
 std::string layer_text(const LayerSpec& layer) {
-  std::string out = mixer_text(layer.mixer);
+  std::string out = mixer_facts(layer.mixer).text;
   for (const std::string& part :
        {std::string(layer.cross_attention ? "cross attention" : ""), mlp_text(layer.mlp)}) {
     if (!part.empty()) out += (out.empty() ? "" : "; ") + part;

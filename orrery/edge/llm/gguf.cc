@@ -132,18 +132,28 @@ class Gatherer {
   std::vector<GgufMatrices> all_;
 };
 
-struct MixerParts {
-  double value = 0, output = 0;
-  std::int64_t output_row = 256;
+// Elements of the matrices of a layer whose types the format names, without biases.
+struct NamedParts {
+  double value = 0, output = 0, down = 0;
+  std::int64_t output_row = 256, down_row = 256, experts_row = 256;
+
+  void matrix(const LayerMatrix& m) {
+    const double elements = double(m.copies * m.outputs.total()) * double(m.inputs.total());
+    if (m.role == "v") value = elements;
+    if (m.role == "o") output = elements, output_row = m.inputs.total();
+    // Shared experts have the usual type.
+    if (m.role == "down" && m.part != WeightPart::kSharedExperts)
+      down = elements, down_row = m.inputs.total(), experts_row = m.outputs.total();
+  }
+  void vector(const LayerVector&) {}
 };
 
-MixerParts parts_of(const Mixer& mixer, double hidden) {
-  if (const auto* a = std::get_if<SoftmaxAttention>(&mixer)) {
-    const bool own_values = !a->values_from_keys && !a->shares_kv;
-    return {own_values ? hidden * a->kv_heads * a->value_dim : 0, hidden * a->heads * a->value_dim,
-            std::int64_t(a->heads) * a->value_dim};
-  }
-  return {};
+NamedParts parts_of(const LayerSpec& layer, std::int64_t hidden) {
+  NamedParts parts;
+  // The rules name matrices of attention with heads of keys and values.
+  if (kept_state(layer.mixer).entry.grouped > 0) declare(layer.mixer, hidden, parts);
+  declare(layer.mlp, hidden, parts);
+  return parts;
 }
 
 constexpr auto kLayer = GgufMatrices::Role::kLayer;
@@ -151,26 +161,22 @@ constexpr auto kLayer = GgufMatrices::Role::kLayer;
 void add_mlp(const Architecture& model, const GgufFormat& f, int layer, Gatherer& into) {
   const LayerSpec& spec = model.layers.at(layer);
   const LayerParameters p = count_parameters(spec, model.hidden, model.norm);
+  const NamedParts parts = parts_of(spec, model.hidden);
   const auto down_type = finer(f.down, f.type, layer, model.layers.size());
-  const double hidden = model.hidden;
-  if (const auto* d = std::get_if<DenseMlp>(&spec.mlp)) {
-    const double down = hidden * d->intermediate;
-    into.add(kLayer, fitting(f.type, model.hidden), double(p.mlp) - down);
-    into.add(kLayer, fitting(down_type, d->intermediate), down);
-  } else if (const auto* m = std::get_if<MoeMlp>(&spec.mlp)) {
-    const double in = m->latent > 0 ? m->latent : hidden;
-    const double down = in * m->intermediate, each = double(p.expert);
-    const double active = double(m->top_k) / m->experts;
-    const auto type = [&](std::string_view usual, std::int64_t row) -> const GgufType& {
-      return fitting(f.experts.empty() ? usual : f.experts, row);
-    };
-    into.add(GgufMatrices::Role::kExperts, type(f.type, std::int64_t(in)),
-             m->experts * (each - down), active);
-    into.add(GgufMatrices::Role::kExperts, type(down_type, m->intermediate), m->experts * down,
-             active);
-    into.add(kLayer, fitting(f.type, model.hidden), double(p.shared_experts + p.latent));
-    into.add(kLayer, gguf_type("F32"), double(p.router));
+  if (p.experts == 0) {
+    into.add(kLayer, fitting(f.type, model.hidden), double(p.mlp) - parts.down);
+    into.add(kLayer, fitting(down_type, parts.down_row), parts.down);
+    return;
   }
+  const double active = double(p.top_k) / p.experts;
+  const auto type = [&](std::string_view usual, std::int64_t row) -> const GgufType& {
+    return fitting(f.experts.empty() ? usual : f.experts, row);
+  };
+  into.add(GgufMatrices::Role::kExperts, type(f.type, parts.experts_row),
+           double(p.experts * p.expert) - parts.down, active);
+  into.add(GgufMatrices::Role::kExperts, type(down_type, parts.down_row), parts.down, active);
+  into.add(kLayer, fitting(f.type, model.hidden), double(p.shared_experts + p.latent));
+  into.add(kLayer, gguf_type("F32"), double(p.router));
 }
 
 }  // namespace
@@ -198,7 +204,7 @@ std::vector<GgufMatrices> gguf_matrices(const Architecture& model, const GgufFor
   if (model.kind != Kind::kDecoder)
     throw InputError(fmt::format("{}: only decoders are known in llama.cpp's format", model.id));
   Gatherer into;
-  const double hidden = model.hidden, table = hidden * model.vocab;
+  const double table = double(model.hidden) * model.vocab;
   const GgufType& output = fitting(f.output.empty() ? f.type : f.output, model.hidden);
   if (!model.tied_embeddings)
     into.add(GgufMatrices::Role::kEmbedding, fitting(f.type, model.hidden), table);
@@ -209,7 +215,7 @@ std::vector<GgufMatrices> gguf_matrices(const Architecture& model, const GgufFor
   for (int i = 0; i < model.layers.size(); ++i) {
     const LayerSpec& spec = model.layers.at(i);
     const LayerParameters p = count_parameters(spec, model.hidden, model.norm);
-    const MixerParts parts = parts_of(spec.mixer, hidden);
+    const NamedParts parts = parts_of(spec, model.hidden);
     into.add(kLayer, fitting(finer(f.value, f.type, i, model.layers.size()), model.hidden),
              parts.value);
     into.add(kLayer,

@@ -33,10 +33,13 @@ double pairs(double depth, double tokens, int window) {
 // values, of the MLP. Linear attention is taken to have twice the hidden width.
 double mixer_elements(const Mixer& mixer, double hidden) {
   constexpr double kHidden = 9, kQueries = 6, kKeys = 4, kLinearWidth = 2;
-  if (std::holds_alternative<NoMixer>(mixer)) return 0;
+  if (!has_mixer(mixer)) return 0;
   double queries = kLinearWidth * hidden, keys = 0;
-  if (const auto* a = std::get_if<SoftmaxAttention>(&mixer))
-    queries = double(a->heads) * a->head_dim, keys = double(a->kv_heads) * a->head_dim;
+  if (const Width entry = kept_state(mixer).entry; entry.grouped > 0) {
+    const DecodeWidths core = decode_widths(mixer);
+    keys = double(entry.groups) * core.head;
+    queries = keys * core.packed;
+  }
   return kHidden * hidden + kQueries * queries + kKeys * keys;
 }
 
@@ -50,14 +53,6 @@ double mlp_elements(const Mlp& mlp, double hidden) {
   return 0;
 }
 
-struct MixerWork {
-  double flops = 0;  // of a query with one key
-  int window = 0;
-  double kernels = 0;
-  double width = 128;
-  double packed = 0;
-};
-
 // LlmFile::packed_heads of one layer.
 double packed_of(int queries_per_key) {
   for (const int packed : {8, 4, 2}) {
@@ -66,18 +61,13 @@ double packed_of(int queries_per_key) {
   return 0;
 }
 
-MixerWork work_of(const Mixer& mixer) {
-  if (const auto* a = std::get_if<SoftmaxAttention>(&mixer))
-    return {2.0 * a->heads * (a->head_dim + a->value_dim), a->window, kAttentionKernels,
-            double(a->head_dim), packed_of(a->heads / std::max(1, a->kv_heads))};
-  if (const auto* a = std::get_if<LatentAttention>(&mixer))
-    return {2.0 * a->heads * (2.0 * a->kv_lora_rank + a->qk_rope_dim), 0, kAttentionKernels + 4,
-            double(a->kv_lora_rank), packed_of(a->heads)};
-  if (const auto* a = std::get_if<CompressedAttention>(&mixer))
-    return {4.0 * a->heads * a->head_dim / std::max(1, a->compress), 0, kAttentionKernels + 8,
-            double(a->head_dim)};
-  if (std::holds_alternative<NoMixer>(mixer)) return {};
-  return {0, 0, kLinearKernels, 0};
+// Kernels of a mixer, by what it caches.
+double kernels_of(const KeptState& kept) {
+  constexpr double kOfLatents = 4, kOfEntries = 8;  // further ones
+  if (kept.entry.grouped > 0) return kAttentionKernels;
+  if (kept.rotated > 0) return kAttentionKernels + kOfEntries;
+  if (kept.entry.total() > 0) return kAttentionKernels + kOfLatents;
+  return kept.recurrent.total() > 0 ? kLinearKernels : 0;
 }
 
 }  // namespace
@@ -106,15 +96,16 @@ LlmFile::LlmFile(const Architecture& model, const GgufFormat& format)
   }
   for (int i = 0; i < model.layers.size(); ++i) {
     const LayerSpec& spec = model.layers.at(i);
-    const MixerWork work = work_of(spec.mixer);
-    kernels_ += work.kernels;
+    const KeptState kept = kept_state(spec.mixer);
+    const DecodeWidths core = decode_widths(spec.mixer);
+    kernels_ += kernels_of(kept);
     activations_ += Bytes(
         kFloat * (mixer_elements(spec.mixer, model.hidden) + mlp_elements(spec.mlp, model.hidden)));
-    state_ += Bytes(kFloat * double(state_elements(spec.mixer)));
-    if (work.flops > 0)
-      attention_.push_back({Bytes(kHalf * double(kv_elements_per_token(spec.mixer))), work.flops,
-                            work.window, work.width, work.packed, 1});
-    if (!std::holds_alternative<NoMlp>(spec.mlp)) kernels_ += kMlpKernels;
+    state_ += Bytes(kFloat * double(kept.recurrent.total()));
+    if (core.multiply_adds > 0)
+      attention_.push_back({Bytes(kHalf * double(kept.cached().total())), 2 * core.multiply_adds,
+                            kept.window, double(core.head), packed_of(core.packed), 1});
+    if (has_mlp(spec.mlp)) kernels_ += kMlpKernels;
     if (std::holds_alternative<MoeMlp>(spec.mlp)) kernels_ += kExpertKernels;
   }
   std::vector<Attention> merged;

@@ -21,63 +21,11 @@
 #include <vector>
 
 #include "orrery/base/dtype.h"
-#include "orrery/model/architecture/mixers.h"
 #include "orrery/model/checkpoint/stored_format.h"
+#include "orrery/model/layers/mixers.h"
+#include "orrery/model/layers/mlps.h"
 
 namespace orrery {
-
-// ---- channel mixers -----------------------------------------------------------------------------
-
-enum class Activation {
-  kSilu,
-  kGelu,
-  // GELU by tanh, written as its formula in the model's code (Hugging Face's NewGELUActivation,
-  // nanoGPT, minGPT): several kernels unless a compiler fuses them.
-  kWrittenGelu,
-  kRelu,
-  kRelu2
-};
-
-// Two matrices (up, down), or three when gated (gate, up, down).
-struct DenseMlp {
-  int intermediate = 0;
-  bool gated = false;
-  bool bias = false;  // on every matrix
-  Activation activation = Activation::kSilu;
-  bool operator==(const DenseMlp&) const = default;
-};
-
-// A mixture of experts: a router hidden x experts picks top_k experts for each token; shared
-// experts see every token.
-struct MoeMlp {
-  int experts = 0;
-  int top_k = 0;
-  int intermediate = 0;  // of one routed expert
-  bool gated = true;
-  bool bias = false;  // on every matrix of the routed experts (gpt-oss)
-  Activation activation = Activation::kSilu;
-  int shared_intermediate = 0;  // of all shared experts together, gated as the others; 0: none
-  bool shared_gate = false;     // a learned gate hidden x 1 scales the shared output (Qwen 2 MoE)
-  bool router_bias = false;     // one bias or score correction per expert
-  bool router_fp32 = false;     // its product is computed in fp32, whatever the activations are
-  bool norm_topk = false;       // the weights of the chosen experts are normalised to sum 1
-  int groups = 1;  // device-limited routing: experts are picked within `top_groups` of `groups`
-  int top_groups = 1;
-  // Routed experts work on a projection of the hidden state to this many elements, and their sum is
-  // projected back: two matrices hidden x latent (Nemotron 3, Kimi-K3). 0: on the hidden state.
-  int latent = 0;
-  bool latent_norm = false;    // a norm of `latent` before the projection back (Kimi-K3)
-  bool router_scales = false;  // an input scale of hidden and a scale for each expert (Gemma 4)
-  bool hash_routing = false;   // experts are looked up by token id; the router weighs them only
-  bool operator==(const MoeMlp&) const = default;
-};
-
-// The layer has no channel mixer (attention-only and Mamba-only layers of Nemotron-H).
-struct NoMlp {
-  bool operator==(const NoMlp&) const = default;
-};
-
-using Mlp = std::variant<NoMlp, DenseMlp, MoeMlp>;
 
 // ---- layers -------------------------------------------------------------------------------------
 

@@ -22,15 +22,6 @@ Bytes stored_bytes(const StoredFormat& f, std::int64_t rows, std::int64_t column
                static_cast<double>(columns) * f.column_bytes + f.matrix_bytes);
 }
 
-std::string_view to_text(WeightPart part) {
-  constexpr std::array<std::string_view, 10> kNames = {"embedding",      "lm_head",
-                                                       "mixers",         "indexers",
-                                                       "dense_mlps",     "routed_experts",
-                                                       "shared_experts", "latent_projections",
-                                                       "routers",        "mtp"};
-  return kNames[static_cast<std::size_t>(part)];
-}
-
 StoredFormat format_of(const CheckpointQuantization& quantization, WeightPart part) {
   for (const StoredPart& p : quantization.parts) {
     if (p.part == part) return p.format;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "orrery/base/units.h"
+#include "orrery/model/layers/layer_weights.h"
 
 namespace orrery {
 
@@ -39,23 +40,6 @@ struct StoredFormat {
 
 // Bytes of a matrix of `rows` outputs and `columns` inputs. REQUIRES format.format != kPlain.
 Bytes stored_bytes(const StoredFormat& format, std::int64_t rows, std::int64_t columns);
-
-// The parts of a model that checkpoints store in formats of their own.
-enum class WeightPart {
-  kEmbedding,
-  kLmHead,
-  kMixers,    // projections of attention and of linear attention
-  kIndexers,  // of sparse and compressed attention
-  kDenseMlps,
-  kRoutedExperts,
-  kSharedExperts,
-  kLatentProjections,  // to and from the latent of routed experts
-  kRouters,
-  kMtp,  // all matrices of multi-token prediction layers
-};
-
-// "embedding", "lm_head", "mixers", ...
-std::string_view to_text(WeightPart part);
 
 // The matrices of one part that share a format.
 struct StoredPart {

@@ -1,88 +1,15 @@
-// The readers of model families: one function reads the configs of one family. The table in
-// hf_config.cc names the function of each model_type.
+// The readers of model families: one function reads the configs of one family. families.def names
+// the function of each class.
 #pragma once
 
 #include "orrery/model/families/hf_fields.h"
 
 namespace orrery {
 
-// hf_llama.cc: one kind of layer, RMS norms, gated MLP
-Architecture read_llama(const HfConfig& c);
-Architecture read_mistral(const HfConfig& c);
-Architecture read_internlm(const HfConfig& c);
-Architecture read_decilm(const HfConfig& c);
-Architecture read_phi3(const HfConfig& c);
-Architecture read_glm4(const HfConfig& c);
-
-// hf_kin.cc: other norms, biases, windows or experts than Llama
-Architecture read_seed_oss(const HfConfig& c);
-Architecture read_smollm3(const HfConfig& c);
-Architecture read_olmo2(const HfConfig& c);
-Architecture read_exaone4(const HfConfig& c);
-Architecture read_arcee(const HfConfig& c);
-Architecture read_ernie(const HfConfig& c);
-Architecture read_hunyuan_moe(const HfConfig& c);
-Architecture read_bailing_moe_v2(const HfConfig& c);
-Architecture read_dots1(const HfConfig& c);
-Architecture read_granite_hybrid(const HfConfig& c);
-
-// hf_qwen.cc
-Architecture read_qwen(const HfConfig& c);
-Architecture read_qwen2(const HfConfig& c);
-Architecture read_qwen3(const HfConfig& c);
-Architecture read_qwen2_moe(const HfConfig& c);
-Architecture read_qwen3_moe(const HfConfig& c);
-Architecture read_qwen3_next(const HfConfig& c);
-
-// hf_gemma.cc
-Architecture read_gemma(const HfConfig& c);
-Architecture read_gemma2(const HfConfig& c);
-Architecture read_gemma3(const HfConfig& c);
-Architecture read_gemma4(const HfConfig& c);
-
-// hf_deepseek.cc: latent attention, compressed attention
-Architecture read_deepseek_v2(const HfConfig& c);
-Architecture read_deepseek_v3(const HfConfig& c);
-Architecture read_deepseek_v4(const HfConfig& c);
-
-// hf_kimi.cc: Kimi delta attention and latent attention
-Architecture read_kimi_linear(const HfConfig& c);
-
-// hf_moe.cc: mixtures of experts with softmax attention
-Architecture read_mixtral(const HfConfig& c);
-Architecture read_llama4(const HfConfig& c);
-Architecture read_glm4_moe(const HfConfig& c);
-Architecture read_gpt_oss(const HfConfig& c);
-
-// hf_minimax.cc
-Architecture read_minimax_m2(const HfConfig& c);
-Architecture read_minimax_m3(const HfConfig& c);
-
-// hf_mimo.cc: MiMo and Step
-Architecture read_mimo(const HfConfig& c);
-Architecture read_mimo_v2(const HfConfig& c);
-Architecture read_step3(const HfConfig& c);
-
-// hf_nemotron.cc
-Architecture read_nemotron(const HfConfig& c);
-Architecture read_nemotron_h(const HfConfig& c);
-
-// hf_gpt.cc: layer norms, biases, plain MLP
-Architecture read_gpt2(const HfConfig& c);
-Architecture read_gptj(const HfConfig& c);
-Architecture read_gpt_neox(const HfConfig& c);
-Architecture read_opt(const HfConfig& c);
-Architecture read_bloom(const HfConfig& c);
-Architecture read_mpt(const HfConfig& c);
-Architecture read_falcon(const HfConfig& c);
-Architecture read_starcoder2(const HfConfig& c);
-Architecture read_phi(const HfConfig& c);
-Architecture read_cohere(const HfConfig& c);
-
-// hf_encoder.cc
-Architecture read_bert(const HfConfig& c);
-Architecture read_t5(const HfConfig& c);
-Architecture read_switch(const HfConfig& c);
+// The readers, each in a file hf_<family>.cc of its own or of its kin.
+#define FAMILY(architecture, model_type, read) Architecture read(const HfConfig& c);
+#include "orrery/model/families/families.def"
+#undef FAMILY
 
 // A class that no reader knows.
 struct UnknownClass {

@@ -4,7 +4,6 @@
 
 #include "orrery/base/error.h"
 #include "orrery/hardware/cluster.h"
-#include "orrery/model/architecture/mixers.h"
 #include "orrery/planner/space/board_settings.h"
 
 namespace orrery {

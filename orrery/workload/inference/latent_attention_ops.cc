@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "orrery/workload/inference/mixer_ops.h"
+#include "orrery/workload/inference/rank_products.h"
 
 namespace orrery {
 namespace {
@@ -33,16 +34,18 @@ double mean_keys(const SequenceGroup& g, std::int64_t window) {
   return window > 0 ? std::min(keys, real(window)) : keys;
 }
 
+void latent_product(OpList& ops, const RankStep& step, std::string_view name,
+                    const RankProduct& p) {
+  ops.gemm(name, kPart, step.tokens(), p.outputs, p.inputs, step.precision.mixer_weights());
+}
+
 // Every rank holds the whole indexer. Its scores are attention without values; the keys are cached
 // in fp8 where the model runs in fp8 (DeepSeek-V3.2).
 void add_indexer(OpList& ops, const RankStep& step, const LatentAttention& a,
                  const SparseIndexer& x) {
   const Format format = step.precision.mixer_weights();
-  const std::int64_t width = std::int64_t{x.heads} * x.head_dim;
-  ops.gemm("indexer_q", kPart, step.tokens(), width,
-           a.q_lora_rank > 0 ? a.q_lora_rank : step.hidden(), format);
-  ops.gemm("indexer_k", kPart, step.tokens(), std::int64_t{x.head_dim} + x.heads, step.hidden(),
-           format);
+  latent_product(ops, step, "indexer_q", product_of<"index_q">(step, a));
+  latent_product(ops, step, "indexer_k", product_of<"index_k", "index_w">(step, a));
 
   const Dtype dtype =
       properties(format).arithmetic == Dtype::kFp8 ? Dtype::kFp8 : step.precision.attention;
@@ -93,21 +96,21 @@ void add_indexer(OpList& ops, const RankStep& step, const LatentAttention& a,
 // write.
 void add_inputs(OpList& ops, const RankStep& step, const LatentAttention& a, std::int64_t heads) {
   const Format format = step.precision.mixer_weights();
-  const std::int64_t q = heads * (a.qk_nope_dim + a.qk_rope_dim);
-  const std::int64_t latent = std::int64_t{a.kv_lora_rank} + a.qk_rope_dim;
+  const std::int64_t latent = a.latent().total();
   ops.quantise("qkv_quantise", kPart, step.tokens(), step.hidden(), step.element(), format);
   if (a.q_lora_rank > 0) {
-    ops.gemm("q_kv_a_proj", kPart, step.tokens(), a.q_lora_rank + latent, step.hidden(), format);
+    latent_product(ops, step, "q_kv_a_proj", product_of<"q_a", "kv_a">(step, a));
   } else {
-    ops.gemm("q_proj", kPart, step.tokens(), q, step.hidden(), format);
-    ops.gemm("kv_a_proj", kPart, step.tokens(), latent, step.hidden(), format);
+    latent_product(ops, step, "q_proj", product_of<"q">(step, a));
+    latent_product(ops, step, "kv_a_proj", product_of<"kv_a">(step, a));
   }
   ops.elementwise(
       "latent_norm", kPart, Elementwise::Kind::kNorm,
       {step.tokens(), std::int64_t{a.q_lora_rank} + a.kv_lora_rank, step.element(), 1, 1}, true);
+  ops.up_projections(true);
   if (a.q_lora_rank > 0) {
     ops.quantise("q_b_quantise", kPart, step.tokens(), a.q_lora_rank, step.element(), format);
-    ops.gemm("q_b_proj", kPart, step.tokens(), q, a.q_lora_rank, format);
+    latent_product(ops, step, "q_b_proj", product_of<"q_b">(step, a));
   }
   const double rows = real(step.tokens());
   const double rotated = real(heads * a.qk_rope_dim);
@@ -118,6 +121,7 @@ void add_inputs(OpList& ops, const RankStep& step, const LatentAttention& a, std
                       rows * (rotated * step.element() +
                               cached * bytes_per_element(step.precision.kv_cache))},
           true);
+  ops.up_projections(false);
 }
 
 LatentAttentionCore core(const RankStep& step, const LatentAttention& a, std::int64_t heads) {
@@ -148,8 +152,11 @@ void add_expanded(OpList& ops, const RankStep& step, const LatentAttention& a, s
         step.cp(),
         cached * (a.kv_lora_rank + a.qk_rope_dim) * bytes_per_element(step.precision.kv_cache));
   }
-  ops.gemm("kv_b_proj", kPart, std::llround(keys), heads * (a.qk_nope_dim + a.value_dim),
-           a.kv_lora_rank, step.precision.mixer_weights());
+  const RankProduct up = product_of<"kv_b">(step, a);
+  ops.up_projections(true);
+  ops.gemm("kv_b_proj", kPart, std::llround(keys), up.outputs, up.inputs,
+           step.precision.mixer_weights());
+  ops.up_projections(false);
   for (const SequenceGroup& g : step.batch.groups) {
     if (absorbed(a, g) || g.sequences == 0) continue;
     LatentAttentionCore c = core(step, a, heads);
@@ -203,22 +210,22 @@ void add_absorbed(OpList& ops, const RankStep& step, const LatentAttention& a, s
 
 }  // namespace
 
-void add_latent_attention(OpList& ops, const RankStep& step, const LatentAttention& a) {
+void add_ops(OpList& ops, const RankStep& step, const LatentAttention& a) {
+  ops.depend_on(OpSource::kGroups);
   const std::int64_t heads = a.heads / step.tp();
   add_inputs(ops, step, a, heads);
   if (a.indexer) add_indexer(ops, step, a, *a.indexer);
   add_expanded(ops, step, a, heads);
   add_absorbed(ops, step, a, heads);
-  const std::int64_t out = heads * a.value_dim;
+  const RankProduct out = product_of<"o">(step, a);
   if (a.output_gate) {
-    ops.gemm("attn_gate_proj", kPart, step.tokens(), out, step.hidden(),
-             step.precision.mixer_weights());
+    latent_product(ops, step, "attn_gate_proj", product_of<"gate">(step, a));
     ops.elementwise("attn_gate", kPart, Elementwise::Kind::kActivation,
-                    {step.tokens(), out, step.element(), 2, 1});
+                    {step.tokens(), out.inputs, step.element(), 2, 1});
   }
-  ops.quantise("o_quantise", kPart, step.tokens(), out, step.element(),
+  ops.quantise("o_quantise", kPart, step.tokens(), out.inputs, step.element(),
                step.precision.mixer_weights());
-  ops.gemm("o_proj", kPart, step.tokens(), step.hidden(), out, step.precision.mixer_weights());
+  latent_product(ops, step, "o_proj", out);
 }
 
 }  // namespace orrery

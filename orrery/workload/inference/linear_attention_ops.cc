@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "orrery/workload/inference/mixer_ops.h"
+#include "orrery/workload/inference/rank_products.h"
 
 namespace orrery {
 namespace {
@@ -35,83 +36,81 @@ void add_core(OpList& ops, const RankStep& step, Core core, const char* prefill,
   ops.add(decode, kLinearPart, core);
 }
 
-// Norm of the output, scaled by the gate; then the output projection.
-void add_output(OpList& ops, const RankStep& step, std::int64_t width) {
-  ops.elementwise("mixer_norm", kLinearPart, Elementwise::Kind::kNorm,
-                  {step.tokens(), width, step.element(), 2, 1});
-  ops.quantise("o_quantise", kLinearPart, step.tokens(), width, step.element(),
-               step.precision.mixer_weights());
-  ops.gemm("o_proj", kLinearPart, step.tokens(), step.hidden(), width,
-           step.precision.mixer_weights());
+void linear_product(OpList& ops, const RankStep& step, std::string_view name,
+                    const RankProduct& p) {
+  ops.gemm(name, kLinearPart, step.tokens(), p.outputs, p.inputs, step.precision.mixer_weights());
 }
 
-void add_input(OpList& ops, const RankStep& step, std::int64_t width) {
-  const Format format = step.precision.mixer_weights();
-  ops.quantise("in_quantise", kLinearPart, step.tokens(), step.hidden(), step.element(), format);
-  ops.gemm("in_proj", kLinearPart, step.tokens(), width, step.hidden(), format);
+// Norm of the output, scaled by the gate; then the output projection.
+void add_output(OpList& ops, const RankStep& step, const RankProduct& out) {
+  ops.elementwise("mixer_norm", kLinearPart, Elementwise::Kind::kNorm,
+                  {step.tokens(), out.inputs, step.element(), 2, 1});
+  ops.quantise("o_quantise", kLinearPart, step.tokens(), out.inputs, step.element(),
+               step.precision.mixer_weights());
+  linear_product(ops, step, "o_proj", out);
+}
+
+void add_input(OpList& ops, const RankStep& step, const RankProduct& in) {
+  ops.quantise("in_quantise", kLinearPart, step.tokens(), step.hidden(), step.element(),
+               step.precision.mixer_weights());
+  linear_product(ops, step, "in_proj", in);
+}
+
+// The convolution before the recurrence, as a kernel of its own.
+void add_convolution(OpList& ops, const RankStep& step, const Width& channels, int window,
+                     LinearAttentionCore::Kind mixer) {
+  CausalConvolution convolution;
+  convolution.channels = static_cast<std::int64_t>(channels.on_rank(step.tp()));
+  convolution.window = window;
+  convolution.mixer = mixer;
+  add_core(ops, step, convolution, "conv_prefill", "conv_decode");
 }
 
 }  // namespace
 
-void add_gated_delta_net(OpList& ops, const RankStep& step, const GatedDeltaNet& g) {
-  const int k_heads = g.k_heads / step.tp(), v_heads = g.v_heads / step.tp();
-  const std::int64_t k = std::int64_t{k_heads} * g.k_dim, v = std::int64_t{v_heads} * g.v_dim;
-  add_input(ops, step, 2 * k + 2 * v);
-  ops.gemm("gate_proj", kLinearPart, step.tokens(), std::int64_t{2} * v_heads, step.hidden(),
-           step.plain());
+void add_ops(OpList& ops, const RankStep& step, const GatedDeltaNet& g) {
+  ops.depend_on(OpSource::kGroups);
+  add_input(ops, step, product_of<"qkv", "z">(step, g));
+  const RankProduct gates = product_of<"b", "a">(step, g);
+  ops.gemm("gate_proj", kLinearPart, step.tokens(), gates.outputs, gates.inputs, step.plain());
   LinearAttentionCore core;
   core.kind = LinearAttentionCore::Kind::kGatedDeltaNet;
-  core.k_heads = k_heads, core.k_dim = g.k_dim;
-  core.v_heads = v_heads, core.v_dim = g.v_dim;
+  core.k_heads = g.k_heads / step.tp(), core.k_dim = g.k_dim;
+  core.v_heads = g.v_heads / step.tp(), core.v_dim = g.v_dim;
   core.conv = g.conv;
   add_core(ops, step, core, "mixer_prefill", "mixer_decode");
-  add_output(ops, step, v);
+  add_output(ops, step, product_of<"out">(step, g));
 }
 
 // One product makes queries, keys, values, beta, the output gate and the first halves of low-rank
-// gates (in_proj_qkvgfab in kimi_k3/nvidia/kda.py of vLLM). Those halves are whole on every rank,
-// since all heads share them.
-void add_kimi_delta(OpList& ops, const RankStep& step, const KimiDelta& k) {
-  const int heads = k.heads / step.tp();
-  const std::int64_t width = std::int64_t{heads} * k.head_dim;
-  const std::int64_t low_ranks = k.full_rank_gate ? 1 : 2;
-  add_input(ops, step, (k.full_rank_gate ? 4 : 3) * width + low_ranks * k.head_dim + heads);
-  const Format format = step.precision.mixer_weights();
-  ops.gemm("decay_proj", kLinearPart, step.tokens(), width, k.head_dim, format);
-  if (!k.full_rank_gate) {
-    ops.gemm("gate_proj", kLinearPart, step.tokens(), width, k.head_dim, format);
-  }
+// gates (in_proj_qkvgfab in kimi_k3/nvidia/kda.py of vLLM).
+void add_ops(OpList& ops, const RankStep& step, const KimiDelta& k) {
+  ops.depend_on(OpSource::kGroups);
+  add_input(ops, step, product_of<"q", "k", "v", "b", "f_a", "g", "g_a">(step, k));
+  linear_product(ops, step, "decay_proj", product_of<"f_b">(step, k));
+  if (!k.full_rank_gate) linear_product(ops, step, "gate_proj", product_of<"g_b">(step, k));
   LinearAttentionCore core;
   core.kind = LinearAttentionCore::Kind::kKimiDelta;
-  core.k_heads = core.v_heads = heads;
+  core.k_heads = core.v_heads = k.heads / step.tp();
   core.k_dim = core.v_dim = k.head_dim;
   core.conv = 1;
-  CausalConvolution convolution;
-  convolution.channels = 3 * width;
-  convolution.window = k.conv;
-  convolution.mixer = core.kind;
-  add_core(ops, step, convolution, "conv_prefill", "conv_decode");
+  add_convolution(ops, step, 3 * k.width(), k.conv, core.kind);
   add_core(ops, step, core, "mixer_prefill", "mixer_decode");
-  add_output(ops, step, width);
+  add_output(ops, step, product_of<"o">(step, k));
 }
 
-void add_mamba2(OpList& ops, const RankStep& step, const Mamba2& m) {
-  const int heads = m.heads / step.tp(), groups = std::max(1, m.groups / step.tp());
-  const std::int64_t inner = std::int64_t{heads} * m.head_dim;
-  add_input(ops, step, 2 * inner + std::int64_t{2} * groups * m.state + heads);
+void add_ops(OpList& ops, const RankStep& step, const Mamba2& m) {
+  ops.depend_on(OpSource::kGroups);
+  add_input(ops, step, product_of<"in">(step, m));
   LinearAttentionCore core;
   core.kind = LinearAttentionCore::Kind::kMamba2;
-  core.k_heads = groups, core.k_dim = m.state;
-  core.v_heads = heads, core.v_dim = m.head_dim;
+  core.k_heads = groups_per_rank(m.groups, step.tp()), core.k_dim = m.state;
+  core.v_heads = m.heads / step.tp(), core.v_dim = m.head_dim;
   core.conv = 1;
   core.chunk = m.chunk;
-  CausalConvolution convolution;
-  convolution.channels = inner + std::int64_t{2} * groups * m.state;
-  convolution.window = m.conv;
-  convolution.mixer = core.kind;
-  add_core(ops, step, convolution, "conv_prefill", "conv_decode");
+  add_convolution(ops, step, m.channels(), m.conv, core.kind);
   add_core(ops, step, core, "mixer_prefill", "mixer_decode");
-  add_output(ops, step, inner);
+  add_output(ops, step, product_of<"out">(step, m));
 }
 
 }  // namespace orrery

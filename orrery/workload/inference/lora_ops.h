@@ -9,9 +9,10 @@
 // elementwise ops without FLOPs. Their bytes are the activations, and the matrices of every adapter
 // in the step once.
 //
-// The projections of softmax attention and of dense MLPs are adapted; experts keep their weights.
-// Under tensor parallelism a column-parallel product has A whole and B divided, and a row-parallel
-// product has A divided and B whole (vLLM without fully sharded adapters).
+// A mixer or a dense MLP declares which of its projections are adapted (LayerMatrix::adapter).
+// Experts keep their weights. Under tensor parallelism a column-parallel product has A whole and B
+// divided, and a row-parallel product has A divided and B whole (vLLM without fully sharded
+// adapters).
 #pragma once
 
 #include "orrery/model/architecture/architecture.h"
@@ -19,8 +20,8 @@
 
 namespace orrery {
 
-// Adds the adapter ops of one layer; none if the batch has no adapters. NoData: a mixer other than
-// softmax attention.
+// Adds the adapter ops of one layer; none if the batch has no adapters. NoData: a mixer without
+// adapted projections, or with some between latents.
 void add_lora(OpList& ops, const RankStep& step, const LayerSpec& layer);
 
 // The size of an adapter on one GPU: its bytes in the format of the activations, and its tensors,

@@ -1,8 +1,9 @@
 // The ops of the token mixers, from the normalised input to the output projection, before the
-// all-reduce.
+// all-reduce. Each mixer has a source file with its overload of add_ops, which takes the sizes of
+// its products from the weights that the mixer declares (model/layers).
 #pragma once
 
-#include "orrery/model/architecture/mixers.h"
+#include "orrery/model/layers/mixers.h"
 #include "orrery/workload/inference/rank_step.h"
 
 namespace orrery {
@@ -10,21 +11,14 @@ namespace orrery {
 // The most keys of a sequence of `context` tokens that one of cp ranks holds.
 inline double keys_of_rank(double context, int cp) { return (context + cp - 1) / cp; }
 
+// Adds the ops of a mixer; those of OpSource::kGroups alone if ops.groups_alone().
 void add_mixer(OpList& ops, const RankStep& step, const Mixer& mixer);
-// The ops of a mixer that depend on the groups of sequences (OpSource::kGroups).
-void add_mixer_of_groups(OpList& ops, const RankStep& step, const Mixer& mixer);
 
-// softmax_attention_ops.cc, latent_attention_ops.cc, linear_attention_ops.cc,
-// sparse_attention_ops.cc.
-void add_softmax_attention(OpList& ops, const RankStep& step, const SoftmaxAttention& attention);
-// Its calls of attention alone, the ops that depend on the groups of sequences.
-void add_attention_calls(OpList& ops, const RankStep& step, const SoftmaxAttention& attention);
-void add_latent_attention(OpList& ops, const RankStep& step, const LatentAttention& attention);
-void add_compressed_attention(OpList& ops, const RankStep& step, const CompressedAttention& a);
-// Softmax attention that chooses blocks of keys. REQUIRES attention.blocks.
-void add_block_attention(OpList& ops, const RankStep& step, const SoftmaxAttention& attention);
-void add_gated_delta_net(OpList& ops, const RankStep& step, const GatedDeltaNet& g);
-void add_kimi_delta(OpList& ops, const RankStep& step, const KimiDelta& k);
-void add_mamba2(OpList& ops, const RankStep& step, const Mamba2& m);
+// The overloads call ops.depend_on(OpSource::kGroups) before the ops that depend on the groups of
+// sequences. A mixer whose other ops are cheap calls it before all of them.
+inline void add_ops(OpList& /*ops*/, const RankStep& /*step*/, const NoMixer& /*none*/) {}
+#define MIXER(Type) void add_ops(OpList& ops, const RankStep& step, const Type& mixer);
+#include "orrery/model/layers/mixers.def"
+#undef MIXER
 
 }  // namespace orrery

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "orrery/workload/inference/rank_products.h"
+
 namespace orrery {
 namespace {
 
@@ -16,24 +18,26 @@ constexpr MlpNames kSharedNames = {"shared_quantise",   "shared_gate_up_proj",  
 
 // Gate and up are one product. Gated activations read both halves.
 void add_dense(OpList& ops, const RankStep& step, const MlpNames& names, Part part,
-               int intermediate, bool gated) {
-  const std::int64_t inner = intermediate / step.tp();
+               const MlpMatrices& matrices) {
+  const RankProduct up = product_of<"gate", "up">(step, matrices);
+  const RankProduct down = product_of<"down">(step, matrices);
+  const bool gated = matrices.gated;
   const Format format = step.precision.weights;
-  ops.quantise(names.input_quantise, part, step.tokens(), step.hidden(), step.element(), format);
-  ops.gemm(gated ? names.gate_up : names.up, part, step.tokens(), (gated ? 2 : 1) * inner,
-           step.hidden(), format);
+  ops.quantise(names.input_quantise, part, step.tokens(), up.inputs, step.element(), format);
+  ops.gemm(gated ? names.gate_up : names.up, part, step.tokens(), up.outputs, up.inputs, format);
   ops.elementwise(names.activation, part, Elementwise::Kind::kActivation,
-                  {step.tokens(), inner, step.element(), gated ? 2.0 : 1.0, 1});
-  ops.quantise(names.down_quantise, part, step.tokens(), inner, step.element(), format);
-  ops.gemm(names.down, part, step.tokens(), step.hidden(), inner, format);
+                  {step.tokens(), down.inputs, step.element(), gated ? 2.0 : 1.0, 1});
+  ops.quantise(names.down_quantise, part, step.tokens(), down.inputs, step.element(), format);
+  ops.gemm(names.down, part, step.tokens(), down.outputs, down.inputs, format);
 }
 
 void add_shared_experts(OpList& ops, const RankStep& step, const MoeMlp& m) {
   if (m.shared_intermediate == 0) return;
   ops.shared_experts(true);
-  add_dense(ops, step, kSharedNames, Part::kMoe, m.shared_intermediate, m.gated);
+  add_dense(ops, step, kSharedNames, Part::kMoe, m.shared_matrices());
   if (m.shared_gate) {
-    ops.gemm("shared_gate", Part::kMoe, step.tokens(), 1, step.hidden(), step.plain());
+    const RankProduct gate = product_of<"s_gate">(step, m);
+    ops.gemm("shared_gate", Part::kMoe, step.tokens(), gate.outputs, gate.inputs, step.plain());
   }
   ops.shared_experts(false);
   ops.elementwise("shared_add", Part::kMoe, Elementwise::Kind::kAdd,
@@ -61,7 +65,7 @@ void add_exchange(OpList& ops, const RankStep& step, const MoeMlp& m, bool dispa
                   Bytes element) {
   const ParallelPlan& plan = step.plan;
   if (plan.dp == 1) return;
-  const double hidden = real(m.latent > 0 ? m.latent : step.hidden());
+  const double hidden = real(m.row(step.hidden()));
   const std::string_view name = dispatch ? "moe_dispatch" : "moe_combine";
   // The moe_tp ranks of an expert group need the same tokens: each is sent moe_tp times, by tp
   // ranks.
@@ -94,7 +98,7 @@ void add_exchange(OpList& ops, const RankStep& step, const MoeMlp& m, bool dispa
 void add_experts(OpList& ops, const RankStep& step, const MoeMlp& m) {
   const ParallelPlan& plan = step.plan;
   MoeExperts e{step.batch.all_tokens,
-               m.latent > 0 ? m.latent : step.model.hidden,
+               static_cast<int>(m.row(step.hidden())),
                m.intermediate,
                m.experts,
                m.top_k,
@@ -120,7 +124,8 @@ void add_experts(OpList& ops, const RankStep& step, const MoeMlp& m) {
 // return (LatentMoERunner of vLLM). The projections stay in 16 bits (Precision::weights does not
 // apply to them), as in the checkpoints of Nemotron 3 and Kimi-K3.
 void add_latent_input(OpList& ops, const RankStep& step, const MoeMlp& m) {
-  ops.gemm("moe_latent_down", Part::kMoe, step.tokens(), m.latent, step.hidden(), step.plain());
+  const RankProduct down = product_of<"latent_d">(step, m);
+  ops.gemm("moe_latent_down", Part::kMoe, step.tokens(), down.outputs, down.inputs, step.plain());
 }
 
 void add_latent_output(OpList& ops, const RankStep& step, const MoeMlp& m) {
@@ -133,7 +138,8 @@ void add_latent_output(OpList& ops, const RankStep& step, const MoeMlp& m) {
     ops.elementwise("moe_latent_norm", Part::kMoe, Elementwise::Kind::kNorm,
                     {step.tokens(), m.latent, step.element(), 1, 1});
   }
-  ops.gemm("moe_latent_up", Part::kMoe, step.tokens(), step.hidden(), m.latent, step.plain());
+  const RankProduct up = product_of<"latent_u">(step, m);
+  ops.gemm("moe_latent_up", Part::kMoe, step.tokens(), up.outputs, up.inputs, step.plain());
 }
 
 void add_moe(OpList& ops, const RankStep& step, const MoeMlp& m) {
@@ -143,7 +149,8 @@ void add_moe(OpList& ops, const RankStep& step, const MoeMlp& m) {
     ops.elementwise("router_norm", Part::kMoe, Elementwise::Kind::kNorm,
                     {step.tokens(), step.hidden(), step.element(), 1, 1});
   }
-  ops.gemm("router", Part::kMoe, step.tokens(), m.experts, step.hidden(),
+  const RankProduct router = product_of<"router">(step, m);
+  ops.gemm("router", Part::kMoe, step.tokens(), router.outputs, router.inputs,
            m.router_fp32 ? step.precision.fp32_products : step.plain());
   if (m.latent > 0) add_latent_input(ops, step, m);
   const FormatProperties& f = properties(format);
@@ -158,7 +165,7 @@ void add_moe(OpList& ops, const RankStep& step, const MoeMlp& m) {
 
 void add_mlp(OpList& ops, const RankStep& step, const Mlp& mlp) {
   if (const auto* dense = std::get_if<DenseMlp>(&mlp)) {
-    add_dense(ops, step, kDenseNames, Part::kMlp, dense->intermediate, dense->gated);
+    add_dense(ops, step, kDenseNames, Part::kMlp, dense->matrices());
   } else if (const auto* moe = std::get_if<MoeMlp>(&mlp)) {
     add_moe(ops, step, *moe);
   }

@@ -44,7 +44,7 @@ void add_embedding(OpList& ops, const RankStep& step) {
 // The ops of `count` equal layers that depend on the groups of sequences.
 void add_layers_of_groups(OpList& ops, const RankStep& step, const LayerSpec& layer, int count) {
   ops.repeat(count);
-  add_mixer_of_groups(ops, step, layer.mixer);
+  add_mixer(ops, step, layer.mixer);
   ops.depend_on(OpSource::kGroups);
   add_lora(ops, step, layer);
   ops.depend_on(OpSource::kTokens);
@@ -53,10 +53,10 @@ void add_layers_of_groups(OpList& ops, const RankStep& step, const LayerSpec& la
 
 // Norms, both mixers, residual adds and the all-reduces of `count` equal layers.
 void add_layers(OpList& ops, const RankStep& step, const LayerSpec& layer, int count) {
-  const bool mixes = !std::holds_alternative<NoMixer>(layer.mixer);
-  const bool has_mlp = !std::holds_alternative<NoMlp>(layer.mlp);
-  const bool parallel = layer.parallel && mixes && has_mlp;
-  const int blocks = (mixes ? 1 : 0) + (has_mlp ? 1 : 0);
+  const bool mixes = has_mixer(layer.mixer);
+  const bool mlp = has_mlp(layer.mlp);
+  const bool parallel = layer.parallel && mixes && mlp;
+  const int blocks = (mixes ? 1 : 0) + (mlp ? 1 : 0);
   // Each block in turn begins with a norm that takes in the residual add of the block before it; a
   // parallel pair of blocks shares one.
   const int add_norms = std::min(layer.norms, parallel ? 1 : blocks);
@@ -229,7 +229,8 @@ void forward_program_parts(const Architecture& model, const ParallelPlan& plan,
   constexpr std::size_t kOpsPerLayer = 14, kOtherOps = 8;
   const std::size_t per_layer = (groups_alone ? 0 : kOpsPerLayer) + batch.groups.size();
   OpList ops(std::move(parts.program.ops), std::move(parts.origins),
-             (groups_alone ? 0 : kOtherOps) + model.layers.specs().size() * per_layer);
+             (groups_alone ? 0 : kOtherOps) + model.layers.specs().size() * per_layer,
+             groups_alone);
   if (slice.start && !groups_alone) add_embedding(ops, step);
   for (std::size_t i = 0; i < model.layers.specs().size(); ++i) {
     const int count = model.layers.count(static_cast<int>(i), range.first, range.last);

@@ -14,9 +14,10 @@
 //   layers per_layer_embedding, per_layer_all_reduce, per_layer_model_proj, per_layer_all_gather,
 //   per_layer_norm; in a layer per_layer_gate, per_layer_activation, per_layer_proj,
 //   per_layer_add_norm (layer_input_ops.h)
-// - softmax attention: qkv_proj, qk_norm_sum, qk_norm_all_reduce, qk_norm, rope (writes the cache
-//   too) or kv_write, attn_prefill, attn_decode, attn_gate, o_proj; attn_gate_proj for a gate with
-//   a product of its own (one value for each head, or the gate of MLA)
+// - softmax attention: qkv_proj, qkv_all_gather (RankShare::cuts_groups), qk_norm_sum,
+//   qk_norm_all_reduce, qk_norm, rope (writes the cache too) or kv_write, attn_prefill, attn_decode,
+//   attn_gate, o_proj; attn_gate_proj for a gate with a product of its own (one value for each head,
+//   or the gate of MLA)
 // - latent attention (MLA): q_kv_a_proj (one product), latent_norm, q_b_proj, or q_proj, kv_a_proj
 //   and latent_norm without a low-rank query; rope; in prefill kv_b_proj (cached tokens are
 //   expanded again) and attn_prefill; in decode absorb_q, attn_decode, absorb_v; o_proj
@@ -129,6 +130,8 @@ struct ProgramOp {
   // True for the products, activations and gate of shared experts, which an engine may run on a
   // second stream while the routed experts run.
   bool shared_expert = false;
+  // True for the ops that RecomputeModule::kMlaUpProj runs again.
+  bool up_projection = false;
   // The LayerSpec of the model that the op belongs to; -1 outside of the layers.
   int spec = -1;
   // Sizes of a dispatch or combine by DeepEP's kernels; the op is then the all-to-all of a copy of

@@ -62,8 +62,9 @@ class OpList {
  public:
   explicit OpList(std::size_t expected) : OpList({}, {}, expected) {}
   // Uses the memory of `ops` and `origins`, whose contents are lost.
-  OpList(std::vector<ProgramOp> ops, std::vector<OpOrigin> origins, std::size_t expected)
-      : ops_(std::move(ops)), origins_(std::move(origins)) {
+  OpList(std::vector<ProgramOp> ops, std::vector<OpOrigin> origins, std::size_t expected,
+         bool groups_alone = false)
+      : ops_(std::move(ops)), origins_(std::move(origins)), groups_alone_(groups_alone) {
     ops_.clear();
     origins_.clear();
     ops_.reserve(expected);
@@ -76,12 +77,17 @@ class OpList {
   void layer_spec(int spec) { spec_ = spec; }
   // Sets what the ops appended from now on depend on, which begins a section. kTokens at first.
   void depend_on(OpSource source) { origin_ = {source, origin_.section + 1}; }
+  // Whether the ops of OpSource::kGroups alone are wanted.
+  bool groups_alone() const { return groups_alone_; }
   // Sets whether the ops appended from now on belong to shared experts.
   void shared_experts(bool are) { shared_expert_ = are; }
+  // Sets ProgramOp::up_projection of the ops appended from now on.
+  void up_projections(bool are) { up_projection_ = are; }
 
   void add(std::string_view name, Part part, const Op& op, bool fusible = false) {
     origins_.push_back(origin_);
-    ops_.push_back({op, count_, name, part, fusible, shared_expert_, spec_, std::nullopt});
+    ops_.push_back(
+        {op, count_, name, part, fusible, shared_expert_, up_projection_, spec_, std::nullopt});
   }
   void gemm(std::string_view name, Part part, std::int64_t m, std::int64_t n, std::int64_t k,
             Format format, std::int64_t batch = 1) {
@@ -121,7 +127,7 @@ class OpList {
   std::vector<OpOrigin> origins_;
   OpOrigin origin_;
   double count_ = 1;
-  bool shared_expert_ = false;
+  bool groups_alone_ = false, shared_expert_ = false, up_projection_ = false;
   int spec_ = -1;
 };
 

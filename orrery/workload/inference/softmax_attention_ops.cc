@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "orrery/workload/inference/mixer_ops.h"
+#include "orrery/workload/inference/rank_products.h"
+#include "orrery/workload/inference/sparse_attention_ops.h"
 
 namespace orrery {
 namespace {
@@ -20,7 +22,7 @@ struct RankHeads {
 RankHeads rank_heads(const RankStep& step, const SoftmaxAttention& a) {
   RankHeads r;
   r.heads = a.heads / step.tp();
-  r.kv_heads = kv_heads_per_rank(a.kv_heads, step.tp());
+  r.kv_heads = groups_per_rank(a.kv_heads, step.tp());
   const bool cached = step.model.kind != Kind::kEncoder;
   const Dtype kv = cached ? step.precision.kv_cache : step.precision.activations;
   // Chunks are cut out below; what is left of them has no window.
@@ -137,12 +139,14 @@ void add_rope(OpList& ops, const RankStep& step, const SoftmaxAttention& a, cons
           true);
 }
 
-// Width of the product that makes queries, keys, values and the gate.
-std::int64_t input_width(const SoftmaxAttention& a, const RankHeads& r) {
-  const std::int64_t gate = a.output_gate ? std::int64_t{r.heads} * a.value_dim : 0;
-  const std::int64_t cached = a.head_dim + (a.values_from_keys ? 0 : a.value_dim);
-  return std::int64_t{r.heads} * a.head_dim + gate +
-         (a.shares_kv ? 0 : std::int64_t{r.kv_heads} * cached);
+// Ranks that cut key-value heads gather queries, keys and values of all ranks (linear_qkv in
+// attention.py of Megatron-Core).
+void add_gathered_groups(OpList& ops, const RankStep& step, const SoftmaxAttention& a) {
+  if (!step.plan.cuts_groups || a.shares_kv || step.tp() <= a.kv_heads) return;
+  const Width made = a.queries() + (a.output_gate ? a.result() : Width{}) + a.keys() +
+                     (a.values_from_keys ? Width{} : a.values());
+  ops.collective("qkv_all_gather", Collective::Kind::kAllGather, Collective::Group::kTensor,
+                 step.tp(), real(step.tokens()) * real(made.total()) * step.element());
 }
 
 // The output is scaled by a gate as wide as itself, or by one value for each head.
@@ -158,10 +162,9 @@ void add_gate(OpList& ops, const RankStep& step, const SoftmaxAttention& a, cons
   }
 }
 
-}  // namespace
-
-void add_attention_calls(OpList& ops, const RankStep& step, const SoftmaxAttention& a) {
-  const RankHeads r = rank_heads(step, a);
+// The calls of attention alone, the ops that depend on the groups of sequences.
+void add_attention_calls(OpList& ops, const RankStep& step, const SoftmaxAttention& a,
+                         const RankHeads& r) {
   ops.depend_on(OpSource::kGroups);
   for (const SequenceGroup& g : step.batch.groups) {
     if (g.decoding()) continue;
@@ -179,22 +182,27 @@ void add_attention_calls(OpList& ops, const RankStep& step, const SoftmaxAttenti
   ops.depend_on(OpSource::kTokens);
 }
 
-void add_softmax_attention(OpList& ops, const RankStep& step, const SoftmaxAttention& a) {
-  const RankHeads r = rank_heads(step, a);
-  const std::int64_t out = std::int64_t{r.heads} * a.value_dim;
-  const Format format = step.precision.mixer_weights();
+}  // namespace
 
+void add_ops(OpList& ops, const RankStep& step, const SoftmaxAttention& a) {
+  if (a.blocks) return add_block_attention(ops, step, a);
+  const RankHeads r = rank_heads(step, a);
+  if (ops.groups_alone()) return add_attention_calls(ops, step, a, r);
+  const Format format = step.precision.mixer_weights();
+  const auto project = [&](std::string_view name, const RankProduct& p) {
+    ops.gemm(name, kSoftmaxPart, step.tokens(), p.outputs, p.inputs, format);
+  };
   ops.quantise("qkv_quantise", kSoftmaxPart, step.tokens(), step.hidden(), step.element(), format);
-  ops.gemm("qkv_proj", kSoftmaxPart, step.tokens(), input_width(a, r), step.hidden(), format);
-  if (a.head_gate) {
-    ops.gemm("attn_gate_proj", kSoftmaxPart, step.tokens(), r.heads, step.hidden(), format);
-  }
+  project("qkv_proj", product_of<"q", "k", "v">(step, a));
+  add_gathered_groups(ops, step, a);
+  if (a.head_gate) project("attn_gate_proj", product_of<"gate">(step, a));
   add_qk_norm(ops, step, a, r);
   add_rope(ops, step, a, r);
-  add_attention_calls(ops, step, a);
+  add_attention_calls(ops, step, a, r);
   add_gate(ops, step, a, r);
-  ops.quantise("o_quantise", kSoftmaxPart, step.tokens(), out, step.element(), format);
-  ops.gemm("o_proj", kSoftmaxPart, step.tokens(), step.hidden(), out, format);
+  const RankProduct out = product_of<"o">(step, a);
+  ops.quantise("o_quantise", kSoftmaxPart, step.tokens(), out.inputs, step.element(), format);
+  project("o_proj", out);
 }
 
 }  // namespace orrery

@@ -9,6 +9,8 @@
 // Each prefill group and each group that verifies drafts is a call; all other decoding sequences
 // are one at their mean context. In a step that carries both, the projections of each call read the
 // weights, as if the calls ran one after the other.
+#include "orrery/workload/inference/sparse_attention_ops.h"
+
 #include "orrery/workload/inference/mixer_ops.h"
 
 namespace orrery {
@@ -48,7 +50,8 @@ void add_calls(OpList& ops, const RankStep& step, Block block) {
 
 }  // namespace
 
-void add_compressed_attention(OpList& ops, const RankStep& step, const CompressedAttention& a) {
+void add_ops(OpList& ops, const RankStep& step, const CompressedAttention& a) {
+  ops.depend_on(OpSource::kGroups);
   Block b;
   b.kind = a.compress == 0 ? Block::Kind::kWindow
            : a.top_k > 0   ? Block::Kind::kCsa
@@ -69,17 +72,18 @@ void add_compressed_attention(OpList& ops, const RankStep& step, const Compresse
 }
 
 void add_block_attention(OpList& ops, const RankStep& step, const SoftmaxAttention& a) {
+  ops.depend_on(OpSource::kGroups);
   Block b;
   b.kind = Block::Kind::kMsa;
   b.heads = a.heads / step.tp();
-  b.kv_heads = kv_heads_per_rank(a.kv_heads, step.tp());
+  b.kv_heads = groups_per_rank(a.kv_heads, step.tp());
   b.q_rank = 0;
   b.head_dim = a.head_dim;
   b.value_dim = a.value_dim;
   b.entry = b.kv_heads * (a.head_dim + a.value_dim);
   b.block = a.blocks->block;
   b.top_k = a.blocks->block * a.blocks->top_blocks;
-  b.index_heads = kv_heads_per_rank(a.blocks->index_heads, step.tp());
+  b.index_heads = groups_per_rank(a.blocks->index_heads, step.tp());
   b.index_dim = a.blocks->index_dim;
   add_calls(ops, step, b);
   if (!a.output_gate) return;

@@ -11,7 +11,7 @@
 namespace orrery {
 namespace {
 
-constexpr int kBlock = 128;  // of fp8_block weights
+constexpr int kBlock = TensorRules::kBlock;
 constexpr int kMostDevices = 1 << 20;
 
 bool divides(int divisor, int n) { return n % divisor == 0; }
@@ -20,63 +20,17 @@ bool whole_blocks(int width, int ranks, Format format) {
   return divides(ranks, width) && (format != Format::kFp8Block || divides(kBlock, width / ranks));
 }
 
-// A rule that fails at this tp: which size, and how it must divide. Empty: none fails.
-struct TensorRule {
-  std::string_view what;
-  int size = 0;
-  bool either = false;  // tp divides the size, or the size tp
-  bool blocks = false;
-  bool fails() const { return !what.empty(); }
-};
-
-TensorRule mixer_rule(const Mixer& mixer, int tp) {
-  const auto heads = [tp](int n, std::string_view what) {
-    return divides(tp, n) ? TensorRule{} : TensorRule{what, n};
-  };
-  if (const auto* a = std::get_if<SoftmaxAttention>(&mixer)) {
-    if (!divides(tp, a->heads)) return {"attention heads", a->heads};
-    if (!divides(tp, a->kv_heads) && !divides(a->kv_heads, tp)) {
-      return {"key-value heads", a->kv_heads, true};
-    }
-  } else if (const auto* l = std::get_if<LatentAttention>(&mixer)) {
-    return heads(l->heads, "attention heads");
-  } else if (const auto* c = std::get_if<CompressedAttention>(&mixer)) {
-    if (!divides(tp, c->heads)) return {"attention heads", c->heads};
-    return heads(c->o_groups, "groups of output projections");
-  } else if (const auto* k = std::get_if<KimiDelta>(&mixer)) {
-    return heads(k->heads, "linear attention heads");
-  } else if (const auto* g = std::get_if<GatedDeltaNet>(&mixer)) {
-    if (!divides(tp, g->k_heads)) return {"linear attention key heads", g->k_heads};
-    return heads(g->v_heads, "linear attention value heads");
-  } else if (const auto* m = std::get_if<Mamba2>(&mixer)) {
-    if (!divides(tp, m->heads)) return {"Mamba-2 heads", m->heads};
-    if (!divides(tp, m->groups) && !divides(m->groups, tp)) {
-      return {"Mamba-2 groups", m->groups, true};
-    }
-  }
-  return {};
-}
-
-TensorRule width_rule(int width, std::string_view what, int ranks, Format format) {
-  if (whole_blocks(width, ranks, format)) return {};
-  return {what, width, false, divides(ranks, width)};
-}
-
-TensorRule tensor_rule(const LayerSpec& layer, int tp, Format weights) {
-  const TensorRule rule = mixer_rule(layer.mixer, tp);
-  if (rule.fails()) return rule;
-  if (const auto* m = std::get_if<DenseMlp>(&layer.mlp)) {
-    return width_rule(m->intermediate, "MLP intermediate size", tp, weights);
-  }
-  if (const auto* m = std::get_if<MoeMlp>(&layer.mlp); m != nullptr && m->shared_intermediate > 0) {
-    return width_rule(m->shared_intermediate, "shared experts' intermediate size", tp, weights);
-  }
-  return {};
+// The first rule of a layer that fails at this tp.
+TensorRules tensor_rules(const LayerSpec& layer, int tp, Format weights) {
+  TensorRules rules(tp, weights == Format::kFp8Block);
+  divide(layer.mixer, rules);
+  divide(layer.mlp, rules);
+  return rules;
 }
 
 bool tensor_parallel_works(const Architecture& model, int tp, Format weights) {
   for (const LayerSpec& layer : model.layers.specs()) {
-    if (tensor_rule(layer, tp, weights).fails()) return false;
+    if (tensor_rules(layer, tp, weights).fails()) return false;
   }
   return true;
 }
@@ -94,14 +48,17 @@ std::string valid_values(int most, Works works) {
 constexpr int kMostListed = 64;
 
 [[noreturn]] void refuse_tp(const Architecture& model, const ParallelPlan& plan, Format weights,
-                            const TensorRule& rule) {
+                            const TensorRules& rule) {
+  using Fault = TensorRules::Fault;
   const std::string fault =
-      rule.either ? fmt::format("neither divides nor is a multiple of the {} {} of {}", rule.size,
-                                rule.what, model.id)
-      : rule.blocks
+      rule.fault() == Fault::kGroups ? fmt::format(
+                                           "neither divides nor is a multiple of the {} {} "
+                                           "of {}",
+                                           rule.size(), rule.what(), model.id)
+      : rule.fault() == Fault::kBlocks
           ? fmt::format("cuts the {} of {} ({}) into parts that are not whole fp8 blocks of {}",
-                        rule.what, model.id, rule.size, kBlock)
-          : fmt::format("does not divide the {} {} of {}", rule.size, rule.what, model.id);
+                        rule.what(), model.id, rule.size(), kBlock)
+          : fmt::format("does not divide the {} {} of {}", rule.size(), rule.what(), model.id);
   throw Infeasible(
       fmt::format("tp {} {}; valid tp: {}", plan.tp, fault, valid_values(kMostListed, [&](int tp) {
                     return tensor_parallel_works(model, tp, weights);
@@ -155,14 +112,13 @@ void check_experts(const Architecture& model, const ParallelPlan& plan, Format e
   }
 }
 
-// The key-value heads of a mixer whose cache can be divided by tokens. NoData: it cannot.
+// The key-value heads of a mixer whose cache can be divided by tokens: every token has an entry,
+// and every query reads all entries. NoData: it cannot.
 int divided_heads(const Architecture& model, const Mixer& mixer) {
-  if (const auto* a = std::get_if<SoftmaxAttention>(&mixer);
-      a != nullptr && a->window == 0 && !a->blocks)
-    return a->kv_heads;
-  if (const auto* l = std::get_if<LatentAttention>(&mixer);
-      l != nullptr && !l->indexer && l->sparse_top_k == 0)
-    return 1;
+  const KeptState kept = kept_state(mixer);
+  if (kept.entry.total() > 0 && kept.tokens_per_entry == 1 && kept.window == 0 && !kept.chosen &&
+      kept.narrow_index_key.total() == 0)
+    return kept.entry.grouped > 0 ? kept.entry.groups : 1;
   throw NoData(
       fmt::format("cp above 1: {} has layers whose cache is not known to be divided by tokens; "
                   "attention to the "
@@ -175,7 +131,7 @@ void check_context(const Architecture& model, const ParallelPlan& plan) {
   if (model.kind != Kind::kDecoder)
     throw NoData(fmt::format("cp above 1: {} is no decoder", model.id));
   for (const LayerSpec& layer : model.layers.specs()) {
-    if (std::holds_alternative<NoMixer>(layer.mixer)) continue;
+    if (!has_mixer(layer.mixer)) continue;
     const int heads = divided_heads(model, layer.mixer);
     const auto works = [&](int cp) { return divides(heads * cp, plan.tp); };
     if (works(plan.cp)) continue;
@@ -235,8 +191,8 @@ void check_plan(const Architecture& model, const ParallelPlan& plan, const Preci
         "{} is an encoder-decoder model: steps with cross attention are not modelled", model.id));
   }
   for (const LayerSpec& layer : model.layers.specs()) {
-    const TensorRule rule = tensor_rule(layer, plan.tp, precision.weights);
-    if (rule.fails()) refuse_tp(model, plan, precision.weights, rule);
+    const TensorRules rules = tensor_rules(layer, plan.tp, precision.weights);
+    if (rules.fails()) refuse_tp(model, plan, precision.weights, rules);
   }
   check_context(model, plan);
   check_expert_plan(plan);

@@ -7,6 +7,7 @@
 
 #include "orrery/base/dtype.h"
 #include "orrery/model/architecture/architecture.h"
+#include "orrery/model/layers/layer_weights.h"
 #include "orrery/workload/ops/format.h"
 #include "orrery/workload/plan/expert_plan.h"
 
@@ -24,9 +25,18 @@ struct ParallelPlan {
   // key-value head hold the tokens of its cache in turn instead (vLLM's
   // --decode-context-parallel-size, SGLang's --dcp-size). It divides tp, and adds no devices.
   int cp = 1;
+  bool cuts_groups = false;  // RankShare::cuts_groups
   // Tensor parallel size of routed experts.
   int moe_tp() const { return tp * dp / ep; }
   int devices() const { return tp * pp * dp; }
+  // How many ranks divide a layer.
+  RankShare rank_share() const {
+    return {.tp = tp,
+            .expert_tp = moe_tp(),
+            .ep = ep,
+            .redundant = experts.redundant,
+            .cuts_groups = cuts_groups};
+  }
   // Whether tokens travel to their experts by DeepEP's kernels.
   bool dispatches() const {
     return dp > 1 && ep >= dp &&
@@ -73,10 +83,6 @@ struct StageLayers {
 // stages before the last get one layer more each, from the last but one backwards. This is vLLM's
 // rule: the last stage has the LM head as well. REQUIRES 0 <= stage < pp.
 StageLayers stage_layers(int layers, int pp, int stage);
-
-// Number of key-value heads that one of `tp` ranks holds: kv_heads / tp, or one copied head if
-// there are fewer heads than ranks. REQUIRES that check_plan accepts the plan.
-inline int kv_heads_per_rank(int kv_heads, int tp) { return kv_heads > tp ? kv_heads / tp : 1; }
 
 // Checks a plan against a model. The message of an error says which rule fails and which values are
 // valid.

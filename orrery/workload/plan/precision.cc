@@ -36,12 +36,11 @@ bool has_part(const Architecture& model, WeightPart part) {
                      [part](const StoredPart& p) { return p.part == part; });
 }
 
-// vLLM and SGLang keep the cache of DeepSeek-V4 in fp8 (compressed_entry_bytes).
-bool has_compressed_attention(const Architecture& model) {
+// vLLM and SGLang keep entries of compressed attention in fp8 (compressed_entry_bytes).
+bool has_narrow_entries(const Architecture& model) {
   const auto& specs = model.layers.specs();
-  return std::any_of(specs.begin(), specs.end(), [](const LayerSpec& s) {
-    return std::holds_alternative<CompressedAttention>(s.mixer);
-  });
+  return std::any_of(specs.begin(), specs.end(),
+                     [](const LayerSpec& s) { return kept_state(s.mixer).rotated > 0; });
 }
 
 }  // namespace
@@ -69,7 +68,7 @@ Precision native_precision(const Architecture& model) {
       has_part(model, WeightPart::kRoutedExperts) ? stored(WeightPart::kRoutedExperts) : p.weights;
   p.lm_head = stored(WeightPart::kLmHead);
   if (stored(WeightPart::kMixers) != p.weights) p.mixers = stored(WeightPart::kMixers);
-  if (model.quantization.kv_cache || has_compressed_attention(model)) p.kv_cache = Dtype::kFp8;
+  if (model.quantization.kv_cache || has_narrow_entries(model)) p.kv_cache = Dtype::kFp8;
   return p;
 }
 

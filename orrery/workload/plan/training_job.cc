@@ -76,6 +76,15 @@ void check_formats(const TrainingPrecision& p) {
         to_text(p.activations), to_text(wide ? D::kFp32 : p.compute)));
 }
 
+// Elements of the query projection of a mixer; 0 if it has none from the residual stream.
+struct QueryProjection {
+  double elements = 0;
+  void matrix(const LayerMatrix& m) {
+    if (m.role == "q") elements = static_cast<double>(m.outputs.total() * m.inputs.total());
+  }
+  void vector(const LayerVector&) {}
+};
+
 // Parameters of the LM head in those that a token passes through in a layer, of the mean layer, as
 // Nanotron counts them (get_block_compute_costs in src/nanotron/models/llama.py): norms are left
 // out, and key and value projections count as wide as the query projection.
@@ -84,9 +93,11 @@ double head_in_layers(const Architecture& model) {
   for (std::size_t i = 0; i < model.layers.specs().size(); ++i) {
     const LayerSpec& spec = model.layers.specs()[i];
     const LayerParameters n = count_parameters(spec, model.hidden, model.norm);
-    const auto* attention = std::get_if<SoftmaxAttention>(&spec.mixer);
-    const double mixer = attention ? 4.0 * attention->heads * attention->head_dim * model.hidden
-                                   : static_cast<double>(n.mixer);
+    QueryProjection query;
+    if (kept_state(spec.mixer).entry.grouped > 0) declare(spec.mixer, model.hidden, query);
+    constexpr double kProjections = 4;
+    const double mixer =
+        query.elements > 0 ? kProjections * query.elements : static_cast<double>(n.mixer);
     const std::int64_t mlp = n.mlp + n.router + n.shared_experts + n.top_k * n.expert;
     const double count = model.layers.count(static_cast<int>(i), 0, model.layers.size());
     layers += count * (mixer + static_cast<double>(mlp));
@@ -142,17 +153,29 @@ void check_context(const Architecture& model, const TrainingJob& job) {
   if (model.kind != Kind::kDecoder)
     throw Infeasible(fmt::format("cp {}: {} is no decoder", p.cp, model.id));
   for (const LayerSpec& layer : model.layers.specs()) {
-    const auto* a = std::get_if<SoftmaxAttention>(&layer.mixer);
-    if (!a && !std::holds_alternative<LatentAttention>(layer.mixer) &&
-        !std::holds_alternative<NoMixer>(layer.mixer))
+    const Width keys = attention_widths(layer.mixer).keys;
+    if (keys.total() == 0 && has_mixer(layer.mixer))
       throw Infeasible(
           fmt::format("cp {}: {} has recurrent layers, whose state passes from token to token",
                       p.cp, model.id));
-    if (a && kv_heads_per_rank(a->kv_heads, p.tp) % p.head_ranks() != 0)
+    const int heads = groups_per_rank(keys.groups, p.tp);
+    if (keys.grouped > 0 && heads % p.head_ranks() != 0)
       throw Infeasible(
           fmt::format("cp {} by all-to-all (ulysses) does not divide the {} key-value heads that "
                       "each tensor-parallel rank of {} has",
-                      p.head_ranks(), kv_heads_per_rank(a->kv_heads, p.tp), model.id));
+                      p.head_ranks(), heads, model.id));
+  }
+}
+
+// Only the keys and values of attention are cut and gathered (RankShare::cuts_groups).
+void check_groups(const Architecture& model, const TrainingPlan& p) {
+  for (const LayerSpec& layer : model.layers.specs()) {
+    const Width inputs = kept_state(layer.mixer).convolution;
+    if (inputs.grouped > 0 && p.tp > inputs.groups)
+      throw Infeasible(fmt::format(
+          "tp {}: {} has recurrent layers with {} groups, which no training framework copies or "
+          "cuts; valid tp: at most {}",
+          p.tp, model.id, inputs.groups, inputs.groups));
   }
 }
 
@@ -178,12 +201,9 @@ std::string overlapping_schedules() {
 // Parts whose backward passes have no ops.
 void check_parts(const Architecture& model) {
   for (const LayerSpec& layer : model.layers.specs()) {
-    const auto* softmax = std::get_if<SoftmaxAttention>(&layer.mixer);
-    const std::string_view part = std::holds_alternative<CompressedAttention>(layer.mixer)
-                                      ? "compressed attention (DeepSeek-V4)"
-                                  : softmax && softmax->blocks ? "attention to chosen blocks"
-                                  : layer.residual_streams > 1 ? "hyper-connections"
-                                                               : "";
+    const std::string_view part = layer.residual_streams > 1 && untrained_part(layer.mixer).empty()
+                                      ? "hyper-connections"
+                                      : untrained_part(layer.mixer);
     if (!part.empty())
       throw NoData(fmt::format("{}: training of {} is not modelled", model.id, part));
   }
@@ -204,10 +224,9 @@ void check_modules(const Architecture& model, const TrainingJob& job) {
         experts ? any([](const LayerSpec& l) { return std::holds_alternative<MoeMlp>(l.mlp); })
         : module == RecomputeModule::kMlp
             ? any([](const LayerSpec& l) { return std::holds_alternative<DenseMlp>(l.mlp); })
-        : module == RecomputeModule::kMlaUpProj ? any([](const LayerSpec& l) {
-            return std::holds_alternative<LatentAttention>(l.mixer);
-          })
-                                                : true;
+        : module == RecomputeModule::kMlaUpProj
+            ? any([](const LayerSpec& l) { return has_up_projections(l.mixer); })
+            : true;
     if (!found)
       throw Infeasible(fmt::format("recompute module {}: {} has none",
                                    kRecomputeModules[static_cast<std::size_t>(module)], model.id));
@@ -268,7 +287,11 @@ RankPosition position_of(const TrainingPlan& plan, std::int64_t rank) {
 
 ParallelPlan stage_plan(const TrainingPlan& plan) {
   const int group = plan.ep * plan.expert_tp();
-  return {.tp = plan.tp, .pp = 1, .dp = std::max(1, group / plan.tp), .ep = plan.ep};
+  return {.tp = plan.tp,
+          .pp = 1,
+          .dp = std::max(1, group / plan.tp),
+          .ep = plan.ep,
+          .cuts_groups = true};
 }
 
 Precision stage_precision(const TrainingPrecision& p) {
@@ -319,6 +342,7 @@ void check_job(const Architecture& model, const TrainingJob& job) {
   check_experts(p);
   // Blocks of fp8 weights are padded by the frameworks that train: the plain format's rules hold.
   check_plan(model, stage_plan(p), {});
+  check_groups(model, p);
   check_context(model, job);
   if (job.global_batch % (job.micro_batch * p.dp) != 0)
     throw Infeasible(

@@ -102,6 +102,10 @@ struct TrainingPlan {
   int route_nodes = 0;
 
   int expert_tp() const { return etp > 0 ? etp : tp; }
+  // How many ranks divide a layer.
+  RankShare rank_share() const {
+    return {.tp = tp, .expert_tp = expert_tp(), .ep = ep, .cuts_groups = true};
+  }
   std::int64_t devices() const { return std::int64_t{tp} * cp * dp * pp; }
   int data_ranks() const { return dp * cp; }  // ranks with the same weights
   // cp = head_ranks * ring_ranks: ranks that share heads, and ranks that share the sequence.
@@ -236,7 +240,8 @@ StageLayers chunk_layers(const Architecture& model, const TrainingPlan& plan, in
 // InputError: sizes below 1, zero tokens, formats that the lists above do not have, unknown LoRA
 // targets, a LoRA rank of 0. NoData: compressed attention, attention to chosen blocks and
 // hyper-connections, whose backward passes have no ops. Infeasible unless
-// - the rules of check_plan hold for tp, etp and ep;
+// - the rules of check_plan hold for tp, etp and ep; tp is not above the groups of recurrent layers
+//   (mamba_mixer.py of Megatron-Core);
 // - ep*etp divides tp*cp*dp; with ep_overlap the schedule runs pairs, or can (schedule_name);
 // - the model has the modules of `recompute_modules`;
 // - layers divide by pp*vp, or by `rule`, or `split` has that many entries that add up to the

@@ -1,6 +1,7 @@
 #include "orrery/workload/training/training_passes.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "orrery/workload/training/training_parameters.h"
 
@@ -13,10 +14,14 @@ void TrainingPasses::adapters() {
   for (std::size_t i = 0; i < model_.layers.specs().size(); ++i) {
     const int count = model_.layers.count(static_cast<int>(i), range_.first, range_.last);
     if (count == 0) continue;
-    for (const AdaptedProjection& p : adapted_projections(model_, model_.layers.specs()[i], job_)) {
-      const std::int64_t in = std::max<std::int64_t>(1, p.column ? p.in : p.in / plan_.tp);
-      const std::int64_t out = std::max<std::int64_t>(1, p.column ? p.out / plan_.tp : p.out);
-      const double times = count * p.copies;
+    for (const LayerMatrix& m : adapted_matrices(model_, model_.layers.specs()[i], job_)) {
+      const RankShare share = plan_.rank_share();
+      const int ranks = share.ranks_of(m.part);
+      const auto elements = [&](const Width& w) {
+        return std::max<std::int64_t>(1, std::llround(w.on_rank(ranks, share.cuts_groups)));
+      };
+      const std::int64_t in = elements(m.inputs), out = elements(m.outputs);
+      const double times = count * share.copies(m);
       for (const Gemm& g : {Gemm{tokens, job_.lora_rank, in, 1, format},
                             Gemm{tokens, out, job_.lora_rank, 1, format}}) {
         forward_and_again(g, times, from, Cost::kProducts);

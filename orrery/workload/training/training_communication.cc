@@ -12,10 +12,9 @@ void TrainingPasses::tensor(Kind kind, double count, const Collective& c, const 
 double TrainingPasses::reduced_again(const ProgramOp& op, bool experts, bool own) const {
   if (job_.recompute != Recompute::kSelective || op.name != "tp_all_reduce") return again(op);
   const LayerSpec& layer = model_.layers.specs()[static_cast<std::size_t>(op.spec)];
-  const bool has =
-      !std::holds_alternative<NoMlp>(layer.mlp) && !layer.parallel && !(experts && own);
+  const bool has = has_mlp(layer.mlp) && !layer.parallel && !(experts && own);
   if (!has || !job_.recomputes(experts ? RecomputeModule::kMoe : RecomputeModule::kMlp)) return 0;
-  return std::holds_alternative<NoMixer>(layer.mixer) ? 1 : 0.5;
+  return has_mixer(layer.mixer) ? 0.5 : 1;
 }
 
 void TrainingPasses::collective(const Collective& c, const ProgramOp& op, bool experts) {
@@ -29,6 +28,12 @@ void TrainingPasses::collective(const Collective& c, const ProgramOp& op, bool e
   // Latents come back from the experts as whole sums of a rank's own tokens (gather_copies).
   if (op.name == "moe_latent_all_reduce" && (own || plan_.sequence_parallel)) return;
   const double again = reduced_again(op, experts, own);
+  // Its gradients are reduced to the rank that made the projection (attention.py of Megatron-Core).
+  if (op.name == "qkv_all_gather") {
+    tensor(Kind::kAllGather, count, c, op, Pass::kForward);
+    if (again > 0) tensor(Kind::kAllGather, count * again, c, op, Pass::kRecompute);
+    return tensor(Kind::kReduceScatter, count, c, op, Pass::kBackwardInput);
+  }
   if (!plan_.sequence_parallel) {
     tensor(c.kind, count, c, op, Pass::kForward);
     if (again > 0) tensor(c.kind, count * again, c, op, Pass::kRecompute);
@@ -54,15 +59,9 @@ void TrainingPasses::context() {
     const LayerSpec& spec = model_.layers.specs()[i];
     const int count = model_.layers.count(static_cast<int>(i), range_.first, range_.last);
     if (count == 0) continue;
-    double kv = 0, q = 0;  // elements a token of keys and values, and of queries
-    if (const auto* a = std::get_if<SoftmaxAttention>(&spec.mixer)) {
-      kv = 1.0 * kv_heads_per_rank(a->kv_heads, plan_.tp) * (a->head_dim + a->value_dim);
-      q = 1.0 * a->heads / plan_.tp * (a->head_dim + a->value_dim);
-    } else if (const auto* l = std::get_if<LatentAttention>(&spec.mixer)) {
-      kv = 1.0 * l->heads / plan_.tp * (l->qk_nope_dim + l->qk_rope_dim + l->value_dim);
-      q = kv;
-    }
-    if (kv == 0) continue;
+    const AttentionWidths widths = attention_widths(spec.mixer);
+    if (widths.none()) continue;
+    const double kv = widths.keys.on_rank(plan_.tp), q = widths.queries.on_rank(plan_.tp);
     const ProgramOp from{Op{}, 1.0 * count, "context", Part::kAttention};
     exchange(local * kv * element_, local * q * element_, from);
   }

@@ -1,13 +1,12 @@
 // Parameters that one rank of a training job holds of a virtual stage, before any sharding over
 // data-parallel ranks.
 //
-// Mixers, dense MLPs, shared experts, embedding and LM head are divided by tp; the vocabulary is
-// padded to a multiple of 128*tp (Megatron's rule). Norms, routers, learned positions, the
-// projections around experts of a latent and those of per-layer inputs are whole on every rank; the
-// table of per-layer inputs is divided as the embedding is. Towers are not part of a job. A rank
-// holds 1/ep of the routed experts, each divided by etp. The first virtual stage holds the
-// embedding, the last one the final norm and the LM head. Tied embeddings are held once by a stage
-// that is both first and last, else by each of the two.
+// The layers declare their weights and how tensor-parallel ranks divide them (model/layers); groups
+// of key-value heads are cut (RankShare::cuts_groups). The vocabulary is padded to a multiple of
+// 128*tp (Megatron's rule). Towers are not part of a job. A rank holds 1/ep of the routed experts,
+// each divided by etp. The first virtual stage holds the embedding and learned positions, the last
+// one the final norm and the LM head. Tied embeddings are held once by a stage that is both first
+// and last, else by each of the two.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +23,8 @@ struct ChunkParameters {
   // Parameters that the optimizer updates: all of the above; with LoRA the adapters alone, which
   // `dense` and `experts` do not count.
   double trained_dense = 0, trained_experts = 0;
-  // Matrices of the layers among `dense` and `experts`, which fp8 and 4-bit bases store narrowly.
+  // Matrices of the layers among `dense` and `experts`, routers left out, which fp8 and 4-bit bases
+  // store narrowly.
   double products = 0;
 
   double all() const { return dense + experts; }
@@ -34,14 +34,10 @@ struct ChunkParameters {
 // REQUIRES that check_job accepts, 0 <= chunk < pp*vp.
 ChunkParameters chunk_parameters(const Architecture& model, const TrainingJob& job, int chunk);
 
-// A projection of the whole model that LoRA adapts.
-struct AdaptedProjection {
-  std::int64_t in = 1, out = 1;
-  bool column = true;  // tp divides its outputs; false: its inputs
-  double copies = 1;   // one for each routed expert
-};
-std::vector<AdaptedProjection> adapted_projections(const Architecture& model,
-                                                   const LayerSpec& layer, const TrainingJob& job);
+// The matrices of the layer that LoRA adapts. An adapter of rank r has r elements for each of their
+// inputs and outputs, divided among ranks as these are.
+std::vector<LayerMatrix> adapted_matrices(const Architecture& model, const LayerSpec& layer,
+                                          const TrainingJob& job);
 
 // Bytes of a weight in NF4: half a byte, an 8-bit scale per block of 64 weights, and an fp32 scale
 // per 256 of those blocks (Dettmers et al. 2023, arXiv:2305.14314).

@@ -82,12 +82,7 @@ double TrainingPasses::again(const ProgramOp& from, const Op& derived) const {
   if (op.name == "add_norm") return share(RecomputeModule::kLayerNorm, 0.5);
   if (op.part == Part::kMlp) return share(RecomputeModule::kMlp);
   if (op.part == Part::kMoe) return share(RecomputeModule::kMoe);
-  const bool latent =
-      op.spec >= 0 && std::holds_alternative<LatentAttention>(
-                          model_.layers.specs()[static_cast<std::size_t>(op.spec)].mixer);
-  if (latent && (op.name == "q_b_proj" || op.name == "q_b_quantise" || op.name == "kv_b_proj" ||
-                 op.name == "rope"))
-    return share(RecomputeModule::kMlaUpProj);
+  if (op.up_projection) return share(RecomputeModule::kMlaUpProj);
   return 0;
 }
 

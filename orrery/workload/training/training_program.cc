@@ -41,21 +41,12 @@ double model_flops_per_token(const Architecture& model, const TrainingJob& job) 
   double recurrent = 0;  // forward, a token
   for (std::size_t i = 0; i < model.layers.specs().size(); ++i) {
     const Mixer& mixer = model.layers.specs()[i].mixer;
-    double heads = 0, window = 0;
-    if (const auto* a = std::get_if<SoftmaxAttention>(&mixer)) {
-      heads = 1.0 * a->heads * (a->head_dim + a->value_dim);
-      window = a->window;
-    } else if (const auto* l = std::get_if<LatentAttention>(&mixer)) {
-      heads = 1.0 * l->heads * (l->qk_nope_dim + l->qk_rope_dim + l->value_dim);
-    } else if (const auto* k = std::get_if<KimiDelta>(&mixer)) {
-      LinearAttentionCore core;
-      core.kind = LinearAttentionCore::Kind::kKimiDelta;
-      core.k_heads = core.v_heads = k->heads, core.k_dim = core.v_dim = k->head_dim;
-      core.conv = 1;
-      recurrent += core.flop_count().value() * model.layers.count(static_cast<int>(i));
-    }
-    attention += 2 * heads * model.layers.count(static_cast<int>(i)) *
-                 attended_pairs(job.attended(), 0, static_cast<std::int64_t>(window),
+    const int layers = model.layers.count(static_cast<int>(i));
+    recurrent += 2 * state_products(mixer) * layers;
+    const double pair = 2 * real(attention_widths(mixer).queries.total());
+    if (pair == 0) continue;
+    attention += pair * layers *
+                 attended_pairs(job.attended(), 0, kept_state(mixer).window,
                                 model.kind == orrery::Kind::kDecoder);
   }
   // Rows of the table of per-layer inputs are looked up, not multiplied.

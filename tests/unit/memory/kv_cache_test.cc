@@ -20,7 +20,7 @@ TEST(KvCache, SuiteFigures) {
   EXPECT_NEAR(kv("llama-2-70b", {}, 4096) / 1e9, 1.34, 0.005);
   SoftmaxAttention mha = std::get<SoftmaxAttention>(load_model("llama-2-70b").layers.at(0).mixer);
   mha.kv_heads = mha.heads;
-  EXPECT_NEAR(80 * layer_kv(mha, 1, {}, 4096, 1).value() / 1e9, 10.74, 0.005);
+  EXPECT_NEAR(80 * layer_kv(kept_state(mha), 1, {}, 4096, 1).value() / 1e9, 10.74, 0.005);
 }
 
 TEST(KvCache, PublishedBytesAToken) {
@@ -66,15 +66,16 @@ TEST(KvCache, CompressedAttentionKeepsEntriesAndAWindow) {
   const Precision precision = native_precision(flash);
   EXPECT_EQ(precision.kv_cache, Dtype::kFp8);
   const auto layer = [&](int i) { return flash.layers.at(i).mixer; };
-  EXPECT_EQ(layer_kv(layer(0), 1, precision, 4096, 1), Bytes(0));  // a window alone
-  EXPECT_EQ(layer_kv(layer(2), 8, precision, 4096, 1), Bytes(1024 * (584 + 132)));
-  EXPECT_EQ(layer_kv(layer(3), 8, precision, 4096, 1), Bytes(32 * 584));
-  EXPECT_EQ(layer_kv(layer(3), 8, precision, 1, 16), Bytes(584.0 * 16 / 128));
-  EXPECT_EQ(layer_state(layer(0), 8, precision), Bytes(128 * 584));
+  EXPECT_EQ(layer_kv(kept_state(layer(0)), 1, precision, 4096, 1), Bytes(0));  // a window alone
+  EXPECT_EQ(layer_kv(kept_state(layer(2)), 8, precision, 4096, 1), Bytes(1024 * (584 + 132)));
+  EXPECT_EQ(layer_kv(kept_state(layer(3)), 8, precision, 4096, 1), Bytes(32 * 584));
+  EXPECT_EQ(layer_kv(kept_state(layer(3)), 8, precision, 1, 16), Bytes(584.0 * 16 / 128));
+  EXPECT_EQ(layer_state(kept_state(layer(0)), 8, precision), Bytes(128 * 584));
   // kv and gate of 8 tokens, each twice 512 and twice 128 wide, in fp32; of 128 tokens 512 wide.
-  EXPECT_EQ(layer_state(layer(2), 8, precision), Bytes(128 * 584 + 8 * 2 * 2 * 640 * 4));
-  EXPECT_EQ(layer_state(layer(3), 8, precision), Bytes(128 * 584 + 128 * 2 * 512 * 4));
-  EXPECT_EQ(layer_kv(layer(3), 1, {}, 4096, 1), Bytes(32 * 1024));  // in 16 bits
+  EXPECT_EQ(layer_state(kept_state(layer(2)), 8, precision),
+            Bytes(128 * 584 + 8 * 2 * 2 * 640 * 4));
+  EXPECT_EQ(layer_state(kept_state(layer(3)), 8, precision), Bytes(128 * 584 + 128 * 2 * 512 * 4));
+  EXPECT_EQ(layer_kv(kept_state(layer(3)), 1, {}, 4096, 1), Bytes(32 * 1024));  // in 16 bits
 }
 
 // Section 1 of DeepSeek-V4's report: a million tokens take a tenth of V3.2's cache (V4-Pro), or 7 %
@@ -92,8 +93,9 @@ TEST(KvCache, AMillionTokensTakeThePublishedShare) {
 // MiniMax-M3: 4 KV heads of 2 x 128 elements, and an index key of 128 in the block-sparse layers.
 TEST(KvCache, BlockSparseAttentionKeepsAnIndexKey) {
   const Architecture m3 = load_model("minimax-m3");
-  EXPECT_EQ(layer_kv(m3.layers.at(0).mixer, 1, {}, 10, 1), Bytes(10 * 2 * 4 * 2 * 128));
-  EXPECT_EQ(layer_kv(m3.layers.at(3).mixer, 8, {}, 10, 1), Bytes(10 * 2 * (2 * 128 + 128)));
+  EXPECT_EQ(layer_kv(kept_state(m3.layers.at(0).mixer), 1, {}, 10, 1), Bytes(10 * 2 * 4 * 2 * 128));
+  EXPECT_EQ(layer_kv(kept_state(m3.layers.at(3).mixer), 8, {}, 10, 1),
+            Bytes(10 * 2 * (2 * 128 + 128)));
 }
 
 }  // namespace kv_cache_test

@@ -170,7 +170,7 @@ TEST(Layers, FalconOldAndNewDecoder) {
 
 TEST(Layers, AnotherNumberOfKvHeads) {
   const Architecture mha = with_kv_heads(load_model("llama-2-70b"), 64);
-  EXPECT_EQ(kv_elements_per_token(mha.layers.at(79).mixer), 16'384);
+  EXPECT_EQ(kept_state(mha.layers.at(79).mixer).cached().total(), 16'384);
   EXPECT_EQ(attention(with_kv_heads(load_model("falcon-40b"), 1), 0).kv_heads, 1);
   EXPECT_EQ(with_kv_heads(load_model("decilm-7b"), 4).layers.specs().size(), 1u);
   const auto error = [](const char* id, int kv_heads) {

@@ -175,21 +175,21 @@ TEST(Parameters, GatedDeltaNetByHand) {
     "vocab_size": 10, "max_position_embeddings": 64})");
   EXPECT_EQ(count_parameters(m.layers.at(0), 8, Norm::kRms).mixer, 448 + 128 + 8 + 4 + 128);
   EXPECT_EQ(count_parameters(m.layers.at(3), 8, Norm::kRms).mixer, 128 + 64 + 64 + 8);
-  EXPECT_EQ(state_elements(m.layers.at(0).mixer), 4 * 4 * 4);
-  EXPECT_EQ(conv_state_elements(m.layers.at(0).mixer), 3 * 32);
-  EXPECT_EQ(kv_elements_per_token(m.layers.at(3).mixer), 2 * 4);
+  EXPECT_EQ(kept_state(m.layers.at(0).mixer).recurrent.total(), 4 * 4 * 4);
+  EXPECT_EQ(kept_state(m.layers.at(0).mixer).convolution.total(), 3 * 32);
+  EXPECT_EQ(kept_state(m.layers.at(3).mixer).cached().total(), 2 * 4);
 }
 
 TEST(Parameters, CacheElementsPerToken) {
-  EXPECT_EQ(kv_elements_per_token(load_model("llama-2-7b").layers.at(0).mixer), 8'192);
-  EXPECT_EQ(kv_elements_per_token(load_model("llama-3-8b").layers.at(0).mixer), 2'048);
-  EXPECT_EQ(kv_elements_per_token(load_model("falcon-7b").layers.at(0).mixer), 128);
-  EXPECT_EQ(kv_elements_per_token(load_model("deepseek-v3").layers.at(0).mixer), 576);
-  EXPECT_EQ(indexer_elements_per_token(load_model("deepseek-v3.2").layers.at(0).mixer), 128);
+  EXPECT_EQ(kept_state(load_model("llama-2-7b").layers.at(0).mixer).cached().total(), 8'192);
+  EXPECT_EQ(kept_state(load_model("llama-3-8b").layers.at(0).mixer).cached().total(), 2'048);
+  EXPECT_EQ(kept_state(load_model("falcon-7b").layers.at(0).mixer).cached().total(), 128);
+  EXPECT_EQ(kept_state(load_model("deepseek-v3").layers.at(0).mixer).cached().total(), 576);
+  EXPECT_EQ(kept_state(load_model("deepseek-v3.2").layers.at(0).mixer).index().total(), 128);
   const Mixer mamba = load_model("nemotron-nano-9b").layers.at(0).mixer;
-  EXPECT_EQ(kv_elements_per_token(mamba), 0);
-  EXPECT_EQ(state_elements(mamba), 128 * 80 * 128);
-  EXPECT_EQ(conv_state_elements(mamba), 3 * (10'240 + 2'048));
+  EXPECT_EQ(kept_state(mamba).cached().total(), 0);
+  EXPECT_EQ(kept_state(mamba).recurrent.total(), 128 * 80 * 128);
+  EXPECT_EQ(kept_state(mamba).convolution.total(), 3 * (10'240 + 2'048));
 }
 
 }  // namespace parameters_test

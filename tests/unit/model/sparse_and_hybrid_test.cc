@@ -42,9 +42,9 @@ TEST(DeepSeekV4, CountsWindowSparseAndHeavilyCompressedLayers) {
   EXPECT_EQ(n.router, 16 * 4 + 4);
   EXPECT_EQ(count_parameters(m.layers.at(0), m.hidden, m.norm).router, 16 * 4);  // hashed
   EXPECT_EQ(count_parameters(m).positions, 4 * 64 + 4 + 1);
-  EXPECT_EQ(kv_elements_per_token(m.layers.at(1).mixer), 8);
-  EXPECT_EQ(indexer_elements_per_token(m.layers.at(1).mixer), 4);
-  EXPECT_EQ(indexer_elements_per_token(m.layers.at(2).mixer), 0);
+  EXPECT_EQ(kept_state(m.layers.at(1).mixer).cached().total(), 8);
+  EXPECT_EQ(kept_state(m.layers.at(1).mixer).index().total(), 4);
+  EXPECT_EQ(kept_state(m.layers.at(2).mixer).index().total(), 0);
 }
 
 TEST(DeepSeekV4, NamesOfLayersAndRatiosSayTheSame) {
@@ -76,8 +76,8 @@ TEST(KimiLinear, CountsDeltaLatentAndExpertLayers) {
       "head_dim": 4, "short_conv_kernel_size": 4, "use_full_rank_gate": true}}})");
   EXPECT_EQ(mixer_size(m, 0), 288 + 96 + (48 + 32 + 8) + 2 + 24 + 96 + 4 + 96);
   EXPECT_EQ(mixer_size(m, 1), 72 + 6 + 72 + 60 + 3 + 42 + 72 + 72);
-  EXPECT_EQ(state_elements(m.layers.at(0).mixer), 2 * 4 * 4);
-  EXPECT_EQ(conv_state_elements(m.layers.at(0).mixer), 3 * 24);
+  EXPECT_EQ(kept_state(m.layers.at(0).mixer).recurrent.total(), 2 * 4 * 4);
+  EXPECT_EQ(kept_state(m.layers.at(0).mixer).convolution.total(), 3 * 24);
   const LayerParameters n = count_parameters(m.layers.at(1), m.hidden, m.norm);
   EXPECT_EQ(n.expert, 3 * 6 * 5);
   EXPECT_EQ(n.latent, 2 * 72 + 6);
@@ -102,8 +102,8 @@ TEST(MiniMaxM3, BlocksAndExpertsFollowTheirLists) {
   EXPECT_EQ(mixer_size(m, 1), full + 8 * 8 + 8 * 4 + 2 * 4);
   EXPECT_EQ(count_parameters(m.layers.at(0), 8, m.norm).mlp, 3 * 8 * 24);
   EXPECT_EQ(count_parameters(m.layers.at(1), 8, m.norm).expert, 3 * 8 * 6);
-  EXPECT_EQ(indexer_elements_per_token(m.layers.at(0).mixer), 0);
-  EXPECT_EQ(indexer_elements_per_token(m.layers.at(1).mixer), 4);
+  EXPECT_EQ(kept_state(m.layers.at(0).mixer).index().total(), 0);
+  EXPECT_EQ(kept_state(m.layers.at(1).mixer).index().total(), 4);
 }
 
 // Window: q and o 8x16 each, k and v 8x8 each. Full: heads of 8, one KV head whose keys are its
@@ -119,8 +119,8 @@ TEST(Gemma4, FullLayersHaveHeadsOfTheirOwnAndTheLastLayersShareACache) {
   EXPECT_EQ(mixer_size(m, 0), 2 * 128 + 2 * 64 + 2 * 4);
   EXPECT_EQ(mixer_size(m, 1), 2 * 256 + 64 + 2 * 8);
   EXPECT_EQ(mixer_size(m, 2), 2 * 128 + 4);
-  EXPECT_EQ(kv_elements_per_token(m.layers.at(1).mixer), 16);
-  EXPECT_EQ(kv_elements_per_token(m.layers.at(2).mixer), 0);
+  EXPECT_EQ(kept_state(m.layers.at(1).mixer).cached().total(), 16);
+  EXPECT_EQ(kept_state(m.layers.at(2).mixer).cached().total(), 0);
   EXPECT_EQ(count_parameters(m.layers.at(0), 8, m.norm).mlp, 3 * 8 * 12);
   EXPECT_EQ(count_parameters(m.layers.at(2), 8, m.norm).mlp, 3 * 8 * 24);
   EXPECT_EQ(count_parameters(m.layers.at(0), 8, m.norm).per_layer_input, 2 * 16 + 8);
@@ -139,8 +139,8 @@ TEST(Mimo, WindowsHaveHeadsOfTheirOwn) {
     "add_swa_attention_sink_bias": true, "max_position_embeddings": 64})");
   EXPECT_EQ(mixer_size(m, 0), 8 * 24 + 8 * 6 + 8 * 4 + 16 * 8);
   EXPECT_EQ(mixer_size(m, 1), 8 * 24 + 8 * 12 + 8 * 8 + 16 * 8 + 4);
-  EXPECT_EQ(kv_elements_per_token(m.layers.at(0).mixer), 10);
-  EXPECT_EQ(kv_elements_per_token(m.layers.at(1).mixer), 20);
+  EXPECT_EQ(kept_state(m.layers.at(0).mixer).cached().total(), 10);
+  EXPECT_EQ(kept_state(m.layers.at(1).mixer).cached().total(), 20);
 }
 
 // Windows of Step have more query heads; each head's output is scaled by a gate 8 x heads.
