@@ -68,12 +68,8 @@ void keep_memory() {
   mallopt(M_TOP_PAD, 4 * kMiB);
 }
 
-int run(int argc, char** argv) {
+void describe(CLI::App& program) {
   using namespace orrery::cli;
-  CLI::App program(
-      "Predicts latency, throughput, memory and cost of LLM inference and training on "
-      "hardware that you may not have.",
-      "orrery");
   program.formatter(std::make_shared<HelpFormatter>());
   program.set_help_flag("-h,--help", "prints this help");
   const std::string mpi = orrery::mpi_library();
@@ -88,11 +84,12 @@ int run(int argc, char** argv) {
                   "  orrery estimate --model llama-3-70b --gpu h100-sxm --tp 8 --batch 1-64*2\n"
                   "  orrery list models\n\n{}",
                   kDefinitions));
-  Context context;
-  add_catalog_flag(program, context);
-  std::vector<std::string> arguments = canonical_arguments(argc, argv);
-  const std::string only = the_verb(arguments);
-  // The verbs in the order of the help, grouped by the task of the user.
+}
+
+// Adds the verbs in the order of the help, grouped by the task of the user; only the one that is
+// named, if one is.
+void add_verbs(CLI::App& program, orrery::cli::Context& context, const std::string& only) {
+  using namespace orrery::cli;
   const auto wanted = [&only](std::string_view name) { return only.empty() || only == name; };
   for (const auto& [kind, verb] : orrery::all_kinds().verbs()) {
     if (!wanted(verb->name)) continue;
@@ -123,6 +120,19 @@ int run(int argc, char** argv) {
   // Flags of the program may follow the verb. A verb with subcommands reads all that follows it.
   for (CLI::App* verb : program.get_subcommands({}))
     verb->fallthrough(verb->get_subcommands({}).empty());
+}
+
+int run(int argc, char** argv) {
+  using namespace orrery::cli;
+  CLI::App program(
+      "Predicts latency, throughput, memory and cost of LLM inference and training on "
+      "hardware that you may not have.",
+      "orrery");
+  describe(program);
+  Context context;
+  add_catalog_flag(program, context);
+  std::vector<std::string> arguments = canonical_arguments(argc, argv);
+  add_verbs(program, context, the_verb(arguments));
   if (arguments.empty()) {
     fmt::print("{}", things_to_try());
     return 0;

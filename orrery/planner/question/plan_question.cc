@@ -61,7 +61,10 @@ GpuStock GpuStock::parse(std::string_view text) {
   return stock;
 }
 
-void declare(Fields& f, PlanChoice& p) {
+namespace {
+
+// The GPUs and the aim.
+void declare_goal(Fields& f, PlanChoice& p) {
   f.add("gpu", p.gpu, "types of GPUs to choose from, each with how many there are: h200-sxm:64")
       .repeats();
   f.add_enum("objective", p.objective, plan_objective_names(),
@@ -79,6 +82,10 @@ void declare(Fields& f, PlanChoice& p) {
         "most USD that a plan may cost: a service in a month (730 hours), a run in all; 0: no "
         "limit")
       .range(0, 1e12);
+}
+
+// The engines among which a plan chooses; a run has some of these keys, too.
+void declare_engines(Fields& f, PlanChoice& p) {
   f.add("engines", p.engines, "engines to choose from").repeats();
   f.add("formats", p.formats,
         "number formats to choose from: of the weights of a service, where checkpoint is as the "
@@ -114,6 +121,10 @@ void declare(Fields& f, PlanChoice& p) {
       .repeats();
   f.add("engine_gpus", p.engine_gpus, "most GPUs of one engine; 0: those of a node")
       .range(0, kMostGpus);
+}
+
+// The certainty and the number of plans, and changes that are looked at besides.
+void declare_proof(Fields& f, PlanChoice& p) {
   f.add("confidence", p.confidence,
         "fleets are tried with every step at this quantile of its time, so that limits hold for "
         "slower steps than predicted too; of a run the least chance that it fits in memory and "
@@ -149,6 +160,10 @@ void declare(Fields& f, PlanChoice& p) {
         "numbers of engines over the day and their GPU hours")
       .range(0, 1e6);
   f.add("startup", p.startup, "time until an engine that is started serves; needs day");
+}
+
+// The boards, the kinds of engines, further models and the search.
+void declare_breadth(Fields& f, PlanChoice& p) {
   f.add("power_limits", p.power_limits,
         "power limits of a GPU's board to choose from, as 500 W; the data sheet's is always tried")
       .repeats();
@@ -179,6 +194,10 @@ void declare(Fields& f, PlanChoice& p) {
       .verbatim();
   f.add("exhaustive", p.exhaustive,
         "look at every candidate instead of those that can win; the plans are the same");
+}
+
+// The layouts among which a plan of a run chooses.
+void declare_run(Fields& f, PlanChoice& p) {
   f.add("by", p.by, "longest time to the end of a run, as 60 d; 0 s: no limit");
   f.add("gpu_counts", p.gpu_counts,
         "numbers of GPUs of a run to choose from; none: 1, 2, 4, ... and the most that there are")
@@ -204,6 +223,16 @@ void declare(Fields& f, PlanChoice& p) {
   f.add("recompute", p.recompute, "activations that a run recomputes, to choose from")
       .one_of({"none", "selective", "full"})
       .repeats();
+}
+
+}  // namespace
+
+void declare(Fields& f, PlanChoice& p) {
+  declare_goal(f, p);
+  declare_engines(f, p);
+  declare_proof(f, p);
+  declare_breadth(f, p);
+  declare_run(f, p);
 }
 
 const std::vector<std::string>& plan_keys_of_services() {

@@ -80,117 +80,118 @@ PoolChoice PoolChoice::parse(std::string_view text) {
   return p;
 }
 
+namespace {
+
+void declare_cluster(Fields& g, ClusterChoice& c) {
+  g.add("replicas", c.replicas,
+        "engines, each with its own GPUs; with autoscaling the number at the start, with "
+        "disaggregation the engines that prefill")
+      .range(1, 1e5);
+  g.add("router", c.router, "how a replica is chosen for a request")
+      .one_of(names_of(router_kinds()));
+  g.add("router_refresh", c.router_refresh,
+        "interval at which the router learns the loads of the replicas; 0 s: it always knows "
+        "them");
+  g.add("power_limit", c.power_limit,
+        "power that all engines together may draw, as energy.scope counts it: their boards "
+        "are capped at equal shares (rack_limit.h); default: no limit");
+  g.custom(
+       "pools", Field::Type::kList,
+       [&c](const Node& n) {
+         c.pools.clear();
+         const std::vector<Node> items = n.is_list() ? n.items() : std::vector<Node>{n};
+         for (const Node& item : items) {
+           for (std::size_t at = 0; at <= item.text().size();) {  // flags: separated by commas
+             const std::size_t next = std::min(item.text().find(',', at), item.text().size());
+             c.pools.push_back(item.text().substr(at, next - at));
+             at = next + 1;
+           }
+         }
+         for (const std::string& pool : c.pools) check_pool(scalar_node(pool, n.where()));
+       },
+       [&c] { return nlohmann::ordered_json(c.pools); },
+       "further engines behind the same router: 2*a100-80g-sxm:tp4 (docs/serving.md)")
+      .unit("pools");
+}
+
+void declare_disaggregation(Fields& g, ClusterChoice& c) {
+  constexpr const char* kDecode = "disaggregation.decode";
+  const auto apart = [&c] { return c.disaggregation.on(); };
+  g.custom(
+      "decode", Field::Type::kText,
+      [&c](const Node& n) {
+        if (!n.text().empty()) check_pool(n);
+        c.disaggregation.decode = n.text();
+      },
+      [&c] { return nlohmann::ordered_json(c.disaggregation.decode); },
+      "engines that only decode, written as a pool (4:tp2); those of cluster.replicas then "
+      "only prefill");
+  g.add("transfer", c.disaggregation.transfer,
+        "transfer of the KV cache: whole (after the prompt), or layerwise (while the prompt "
+        "is computed)")
+      .one_of({"whole", "layerwise"})
+      .needs(kDecode, apart);
+  g.add("router", c.disaggregation.router, "how a replica is chosen to decode a request")
+      .one_of(names_of(router_kinds()))
+      .needs(kDecode, apart);
+}
+
+void declare_autoscale(Fields& g, ClusterChoice& c) {
+  constexpr const char* kPolicy = "autoscale.policy";
+  const auto elastic = [&c] { return c.autoscale.policy != "none"; };
+  g.add("policy", c.autoscale.policy, "measure by which replicas are added and removed")
+      .one_of(names_of(autoscaler_kinds()));
+  g.add("target", c.autoscale.target,
+        "value that the policy aims at: requests per replica, or share of the KV memory in "
+        "use")
+      .range(1e-3, 1e6)
+      .needs(kPolicy, elastic);
+  g.add("least", c.autoscale.least, "fewest replicas").range(1, 1e4).needs(kPolicy, elastic);
+  g.add("most", c.autoscale.most, "most replicas").range(1, 1e4).needs(kPolicy, elastic);
+  const auto both = [&c] { return c.autoscale.policy != "none" && c.disaggregation.on(); };
+  constexpr const char* kBoth = "autoscale.policy and disaggregation.decode";
+  g.add("decode_target", c.autoscale.decode_target,
+        "target of the replicas that decode; absent: the same as target")
+      .range(1e-3, 1e6)
+      .needs(kBoth, both);
+  g.add("decode_least", c.autoscale.decode_least, "fewest replicas that decode")
+      .range(1, 1e4)
+      .needs(kBoth, both);
+  g.add("decode_most", c.autoscale.decode_most, "most replicas that decode")
+      .range(1, 1e4)
+      .needs(kBoth, both);
+  g.add("interval", c.autoscale.interval, "time between two decisions").needs(kPolicy, elastic);
+  g.add("start_up", c.autoscale.start_up, "time until a new replica takes requests")
+      .needs(kPolicy, elastic);
+  g.add("cool_down", c.autoscale.cool_down, "time after a change before replicas are removed")
+      .needs(kPolicy, elastic);
+}
+
+void declare_failures(Fields& g, ClusterChoice& c, const CostChoice& cost) {
+  g.add("mean_time", c.failures.mean_time,
+        "mean time between failures of a replica; 0 s: no failures");
+  g.add("restart", c.failures.restart, "time until a failed replica works again")
+      .needs("failures.mean_time, failures.at, cost.tier spot or cost.preemptions_per_day",
+             [&c, &cost] {
+               return c.failures.mean_time > Seconds(0) || !c.failures.at.empty() ||
+                      cost.may_lose();
+             });
+  g.add("at", c.failures.at,
+        "times at which replicas fail: the first value for the first replica, and so on")
+      .unit("s")
+      .range(0, 1e7);
+}
+
+}  // namespace
+
 void declare(Fields& f, ClusterChoice& c, const CostChoice& cost) {
+  f.group("cluster", [&c](Fields& g) { declare_cluster(g, c); }, "replicas and their router");
   f.group(
-      "cluster",
-      [&](Fields& g) {
-        g.add("replicas", c.replicas,
-              "engines, each with its own GPUs; with autoscaling the number at the start, with "
-              "disaggregation the engines that prefill")
-            .range(1, 1e5);
-        g.add("router", c.router, "how a replica is chosen for a request")
-            .one_of(names_of(router_kinds()));
-        g.add("router_refresh", c.router_refresh,
-              "interval at which the router learns the loads of the replicas; 0 s: it always knows "
-              "them");
-        g.add("power_limit", c.power_limit,
-              "power that all engines together may draw, as energy.scope counts it: their boards "
-              "are capped at equal shares (rack_limit.h); default: no limit");
-        g.custom(
-             "pools", Field::Type::kList,
-             [&c](const Node& n) {
-               c.pools.clear();
-               const std::vector<Node> items = n.is_list() ? n.items() : std::vector<Node>{n};
-               for (const Node& item : items) {
-                 for (std::size_t at = 0;
-                      at <= item.text().size();) {  // flags: separated by commas
-                   const std::size_t next = std::min(item.text().find(',', at), item.text().size());
-                   c.pools.push_back(item.text().substr(at, next - at));
-                   at = next + 1;
-                 }
-               }
-               for (const std::string& pool : c.pools) check_pool(scalar_node(pool, n.where()));
-             },
-             [&c] { return nlohmann::ordered_json(c.pools); },
-             "further engines behind the same router: 2*a100-80g-sxm:tp4 (docs/serving.md)")
-            .unit("pools");
-      },
-      "replicas and their router");
-  f.group(
-      "disaggregation",
-      [&](Fields& g) {
-        constexpr const char* kDecode = "disaggregation.decode";
-        const auto apart = [&c] { return c.disaggregation.on(); };
-        g.custom(
-            "decode", Field::Type::kText,
-            [&c](const Node& n) {
-              if (!n.text().empty()) check_pool(n);
-              c.disaggregation.decode = n.text();
-            },
-            [&c] { return nlohmann::ordered_json(c.disaggregation.decode); },
-            "engines that only decode, written as a pool (4:tp2); those of cluster.replicas then "
-            "only prefill");
-        g.add("transfer", c.disaggregation.transfer,
-              "transfer of the KV cache: whole (after the prompt), or layerwise (while the prompt "
-              "is computed)")
-            .one_of({"whole", "layerwise"})
-            .needs(kDecode, apart);
-        g.add("router", c.disaggregation.router, "how a replica is chosen to decode a request")
-            .one_of(names_of(router_kinds()))
-            .needs(kDecode, apart);
-      },
+      "disaggregation", [&c](Fields& g) { declare_disaggregation(g, c); },
       "disaggregated prefill and decode");
+  f.group("autoscale", [&c](Fields& g) { declare_autoscale(g, c); }, "autoscaling");
   f.group(
-      "autoscale",
-      [&](Fields& g) {
-        constexpr const char* kPolicy = "autoscale.policy";
-        const auto elastic = [&c] { return c.autoscale.policy != "none"; };
-        g.add("policy", c.autoscale.policy, "measure by which replicas are added and removed")
-            .one_of(names_of(autoscaler_kinds()));
-        g.add("target", c.autoscale.target,
-              "value that the policy aims at: requests per replica, or share of the KV memory in "
-              "use")
-            .range(1e-3, 1e6)
-            .needs(kPolicy, elastic);
-        g.add("least", c.autoscale.least, "fewest replicas").range(1, 1e4).needs(kPolicy, elastic);
-        g.add("most", c.autoscale.most, "most replicas").range(1, 1e4).needs(kPolicy, elastic);
-        const auto both = [&c] { return c.autoscale.policy != "none" && c.disaggregation.on(); };
-        constexpr const char* kBoth = "autoscale.policy and disaggregation.decode";
-        g.add("decode_target", c.autoscale.decode_target,
-              "target of the replicas that decode; absent: the same as target")
-            .range(1e-3, 1e6)
-            .needs(kBoth, both);
-        g.add("decode_least", c.autoscale.decode_least, "fewest replicas that decode")
-            .range(1, 1e4)
-            .needs(kBoth, both);
-        g.add("decode_most", c.autoscale.decode_most, "most replicas that decode")
-            .range(1, 1e4)
-            .needs(kBoth, both);
-        g.add("interval", c.autoscale.interval, "time between two decisions")
-            .needs(kPolicy, elastic);
-        g.add("start_up", c.autoscale.start_up, "time until a new replica takes requests")
-            .needs(kPolicy, elastic);
-        g.add("cool_down", c.autoscale.cool_down, "time after a change before replicas are removed")
-            .needs(kPolicy, elastic);
-      },
-      "autoscaling");
-  f.group(
-      "failures",
-      [&](Fields& g) {
-        g.add("mean_time", c.failures.mean_time,
-              "mean time between failures of a replica; 0 s: no failures");
-        g.add("restart", c.failures.restart, "time until a failed replica works again")
-            .needs("failures.mean_time, failures.at, cost.tier spot or cost.preemptions_per_day",
-                   [&c, &cost] {
-                     return c.failures.mean_time > Seconds(0) || !c.failures.at.empty() ||
-                            cost.may_lose();
-                   });
-        g.add("at", c.failures.at,
-              "times at which replicas fail: the first value for the first replica, and so on")
-            .unit("s")
-            .range(0, 1e7);
-      },
-      "failures of replicas");
+      "failures", [&c, &cost](Fields& g) { declare_failures(g, c, cost); }, "failures of replicas");
 }
 
 }  // namespace orrery

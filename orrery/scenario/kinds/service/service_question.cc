@@ -106,10 +106,6 @@ Field& add_rate(Fields& f, std::string name, double& value, std::string doc) {
       .listed(rate_texts);
 }
 
-}  // namespace
-
-namespace {
-
 void declare(Fields& f, SloClass& c) {
   constexpr double kMost = 1e8;
   f.add("isl", c.isl, "longest prompt").range(0, kMost);
@@ -131,151 +127,167 @@ void read_class(const std::string& name, const Node& node, SloClass& c) {
     node.fail("a class of requests needs a limit: ttft, tpot or e2e");
 }
 
+void declare_arrivals(Fields& g, ServiceQuestion& s) {
+  // A parameter that the arrival process does not read is refused.
+  const auto needs_arrivals = [&s](auto& field, bool ArrivalReads::* parameter) {
+    field.needs(fmt::format("load.arrivals {}", fmt::join(arrivals_that_read(parameter), " or ")),
+                [&s, parameter] { return arrival_kind(s.arrivals).reads.*parameter; });
+  };
+  add_requests(g, s).unit("requests").range(0, 1e8).alias("num_prompts");
+  g.add("arrivals", s.arrivals, "distribution of the arrivals").one_of(names_of(arrival_kinds()));
+  add_rate(g, "rate", s.rate,
+           "mean arrivals per second; several values (2,4 or 1-64*2) make a sweep")
+      .alias("request_rate")
+      .needs(fmt::format("other load.arrivals than {}",
+                         fmt::join(arrivals_that_read(&ArrivalReads::rate, false), ", ")),
+             [&s] { return arrival_kind(s.arrivals).reads.rate; });
+  g.add("find_max_rate", s.find_max_rate,
+        "search for the highest rate at which the limits of slo are met; rate is ignored; "
+        "the load is lengthened until the rate no longer depends on it; the arrivals of a "
+        "trace are scaled in time");
+  needs_arrivals(g.add("burstiness", s.arrival.burstiness,
+                       "gamma arrivals: 1 is the same as poisson, less than 1 is burstier")
+                     .range(1e-3, 1e6),
+                 &ArrivalReads::burstiness);
+  needs_arrivals(
+      g.add("end_rate", s.arrival.end_rate, "ramp: arrivals per second at the end of the ramp")
+          .range(1e-9, 1e9),
+      &ArrivalReads::end_rate);
+  needs_arrivals(
+      g.add("period", s.arrival.period, "ramp: how long the rate rises; diurnal: length of a wave"),
+      &ArrivalReads::period);
+  needs_arrivals(g.add("amplitude", s.arrival.amplitude,
+                       "diurnal: amplitude of the rate, relative to its mean")
+                     .range(0, 1),
+                 &ArrivalReads::amplitude);
+  g.add("max_concurrency", s.max_concurrency,
+        "most requests that are under way at the same time (closed loop); 0: no limit")
+      .range(0, 1e8);
+}
+
+void declare_prompts(Fields& g, ServiceQuestion& s) {
+  const auto generated = [&s] { return s.trace.empty(); };
+  constexpr const char* kGenerated = "a generated load, not load.trace";
+  add_lengths(g, "isl", s.isl,
+              "prompt tokens: 1024, uniform(128, 512), lognormal(1155, 1.1), zipf(a, b, s)")
+      .alias("input_len")
+      .needs(kGenerated, generated);
+  add_lengths(g, "osl", s.osl, "output tokens, in the same forms as isl")
+      .alias("output_len")
+      .needs(kGenerated, generated);
+  g.add("shared_prefix", s.shared_prefix,
+        "tokens at the start of a prompt that all prompts of its group share")
+      .unit("tokens")
+      .range(0, 1 << 24)
+      .needs(kGenerated, generated);
+  g.add("prefix_groups", s.prefix_groups, "groups of prompts; each group shares another prefix")
+      .range(1, 1e6)
+      .needs("load.shared_prefix", [&s] { return s.shared_prefix > 0; });
+  g.add("samples", s.samples,
+        "answers sampled for each prompt (`n` of the API), sent as requests that share the "
+        "prompt")
+      .range(1, 1000)
+      .needs(kGenerated, generated);
+  g.add("beam_width", s.beam_width,
+        "width of a beam search; 1: sampling, no beam search (docs/serving.md)")
+      .range(1, 1000);
+  add_lengths(g, "turns", s.turns,
+              "turns of a conversation, in the same forms as isl; with several turns isl is "
+              "the tokens that a turn adds, and rate and max_concurrency count conversations")
+      .needs(kGenerated, generated);
+  add_lengths(g, "tool_time", s.tool_time,
+              "milliseconds between the end of a turn and the next turn (tool call, "
+              "thinking): 0, or in the same forms as isl",
+              true)
+      .needs("load.turns", [&s] { return s.turns != "1"; });
+  g.add("priorities", s.priorities,
+        "shares of the requests with priority 0, 1, ...; priority 0 is served first; needs "
+        "engine.overrides.scheduler.order priority")
+      .range(0, 1e9);
+}
+
+// A recorded load, and the part of any load that figures are of.
+void declare_run(Fields& g, ServiceQuestion& s) {
+  const auto traced = [&s] { return !s.trace.empty(); };
+  g.add("trace", s.trace, "file of recorded requests to send (formats: docs/serving.md)")
+      .verbatim();
+  g.add("time_scale", s.time_scale, "factor on the arrival times of a trace; 0.5 doubles its rate")
+      .range(1e-6, 1e6)
+      .needs("load.trace", traced);
+  g.add("length_scale", s.length_scale, "factor on the prompt and output lengths of a trace")
+      .range(1e-6, 1e6)
+      .needs("load.trace", traced);
+  g.add("warmup", s.warmup, "number of requests at the start that the figures leave out")
+      .range(0, 1e8);
+  g.add("cooldown", s.cooldown, "number of requests at the end that the figures leave out")
+      .range(0, 1e8);
+  g.add("seed", s.seed, "seed of all random numbers").range(0, 9e15);
+  g.add("repeat", s.repeat,
+        "number of seeds to simulate; the figures are means over the seeds, and the "
+        "intervals include the 90 % confidence of the mean")
+      .range(1, 10000);
+}
+
+void declare_limits(Fields& g, ServiceQuestion::Slo& slo) {
+  g.add("ttft", slo.ttft, "limit of the time to the first token; 0 s: none");
+  g.add("tpot", slo.tpot, "limit of the mean time between the later tokens; 0 s: none");
+  g.add("e2e", slo.e2e, "limit of the time to the last token; 0 s: none");
+  g.add("percentile", slo.percentile, "percentile of the requests that must meet each limit")
+      .range(0, 100)
+      .needs("a limit in slo", [&slo] { return slo.any(); });
+  constexpr const char* kOwn = "percentile for this limit; absent: slo.percentile";
+  g.add("ttft_percentile", slo.ttft_percentile, kOwn).range(0, 100).needs("slo.ttft", [&slo] {
+    return slo.ttft > Seconds(0);
+  });
+  g.add("tpot_percentile", slo.tpot_percentile, kOwn).range(0, 100).needs("slo.tpot", [&slo] {
+    return slo.tpot > Seconds(0);
+  });
+  g.add("e2e_percentile", slo.e2e_percentile, kOwn).range(0, 100).needs("slo.e2e", [&slo] {
+    return slo.e2e > Seconds(0);
+  });
+}
+
+void declare_classes(Fields& g, ServiceQuestion::Slo& slo) {
+  g.custom(
+      "classes", Field::Type::kGroup,
+      [&slo](const Node& n) {
+        if (!n.is_map()) n.fail("expected names of classes, each with its limits");
+        slo.classes.clear();
+        for (std::size_t i = 0; i < n.keys().size(); ++i)
+          read_class(n.keys()[i], n.items()[i], slo.classes.emplace_back());
+      },
+      [&slo] {
+        nlohmann::ordered_json all = nlohmann::ordered_json::object();
+        for (SloClass c : slo.classes) {
+          Fields of;
+          declare(of, c);
+          all[c.name] = of.json();
+          if (!c.priority) all[c.name].erase("priority");
+        }
+        return all;
+      },
+      "requests with limits besides these, by names: each has isl, osl or priority, which "
+      "say what belongs to it, and ttft, tpot, e2e and percentile; a request belongs to the "
+      "first that it fits");
+}
+
 }  // namespace
 
 void declare(Fields& f, ServiceQuestion& s, const CostChoice& cost) {
   f.group(
       "load",
-      [&](Fields& g) {
-        // A parameter that the arrival process does not read is refused.
-        const auto needs_arrivals = [&s](auto& field, bool ArrivalReads::* parameter) {
-          field.needs(
-              fmt::format("load.arrivals {}", fmt::join(arrivals_that_read(parameter), " or ")),
-              [&s, parameter] { return arrival_kind(s.arrivals).reads.*parameter; });
-        };
-        const auto traced = [&s] { return !s.trace.empty(); };
-        const auto generated = [&s] { return s.trace.empty(); };
-        constexpr const char* kGenerated = "a generated load, not load.trace";
-        add_requests(g, s).unit("requests").range(0, 1e8).alias("num_prompts");
-        g.add("arrivals", s.arrivals, "distribution of the arrivals")
-            .one_of(names_of(arrival_kinds()));
-        add_rate(g, "rate", s.rate,
-                 "mean arrivals per second; several values (2,4 or 1-64*2) make a sweep")
-            .alias("request_rate")
-            .needs(fmt::format("other load.arrivals than {}",
-                               fmt::join(arrivals_that_read(&ArrivalReads::rate, false), ", ")),
-                   [&s] { return arrival_kind(s.arrivals).reads.rate; });
-        g.add("find_max_rate", s.find_max_rate,
-              "search for the highest rate at which the limits of slo are met; rate is ignored; "
-              "the load is lengthened until the rate no longer depends on it; the arrivals of a "
-              "trace are scaled in time");
-        needs_arrivals(g.add("burstiness", s.arrival.burstiness,
-                             "gamma arrivals: 1 is the same as poisson, less than 1 is burstier")
-                           .range(1e-3, 1e6),
-                       &ArrivalReads::burstiness);
-        needs_arrivals(g.add("end_rate", s.arrival.end_rate,
-                             "ramp: arrivals per second at the end of the ramp")
-                           .range(1e-9, 1e9),
-                       &ArrivalReads::end_rate);
-        needs_arrivals(g.add("period", s.arrival.period,
-                             "ramp: how long the rate rises; diurnal: length of a wave"),
-                       &ArrivalReads::period);
-        needs_arrivals(g.add("amplitude", s.arrival.amplitude,
-                             "diurnal: amplitude of the rate, relative to its mean")
-                           .range(0, 1),
-                       &ArrivalReads::amplitude);
-        g.add("max_concurrency", s.max_concurrency,
-              "most requests that are under way at the same time (closed loop); 0: no limit")
-            .range(0, 1e8);
-        add_lengths(g, "isl", s.isl,
-                    "prompt tokens: 1024, uniform(128, 512), lognormal(1155, 1.1), zipf(a, b, s)")
-            .alias("input_len")
-            .needs(kGenerated, generated);
-        add_lengths(g, "osl", s.osl, "output tokens, in the same forms as isl")
-            .alias("output_len")
-            .needs(kGenerated, generated);
-        g.add("shared_prefix", s.shared_prefix,
-              "tokens at the start of a prompt that all prompts of its group share")
-            .unit("tokens")
-            .range(0, 1 << 24)
-            .needs(kGenerated, generated);
-        g.add("prefix_groups", s.prefix_groups,
-              "groups of prompts; each group shares another prefix")
-            .range(1, 1e6)
-            .needs("load.shared_prefix", [&s] { return s.shared_prefix > 0; });
-        g.add("samples", s.samples,
-              "answers sampled for each prompt (`n` of the API), sent as requests that share the "
-              "prompt")
-            .range(1, 1000)
-            .needs(kGenerated, generated);
-        g.add("beam_width", s.beam_width,
-              "width of a beam search; 1: sampling, no beam search (docs/serving.md)")
-            .range(1, 1000);
-        add_lengths(g, "turns", s.turns,
-                    "turns of a conversation, in the same forms as isl; with several turns isl is "
-                    "the tokens that a turn adds, and rate and max_concurrency count conversations")
-            .needs(kGenerated, generated);
-        add_lengths(g, "tool_time", s.tool_time,
-                    "milliseconds between the end of a turn and the next turn (tool call, "
-                    "thinking): 0, or in the same forms as isl",
-                    true)
-            .needs("load.turns", [&s] { return s.turns != "1"; });
-        g.add("priorities", s.priorities,
-              "shares of the requests with priority 0, 1, ...; priority 0 is served first; needs "
-              "engine.overrides.scheduler.order priority")
-            .range(0, 1e9);
-        g.add("trace", s.trace, "file of recorded requests to send (formats: docs/serving.md)")
-            .verbatim();
-        g.add("time_scale", s.time_scale,
-              "factor on the arrival times of a trace; 0.5 doubles its rate")
-            .range(1e-6, 1e6)
-            .needs("load.trace", traced);
-        g.add("length_scale", s.length_scale, "factor on the prompt and output lengths of a trace")
-            .range(1e-6, 1e6)
-            .needs("load.trace", traced);
-        g.add("warmup", s.warmup, "number of requests at the start that the figures leave out")
-            .range(0, 1e8);
-        g.add("cooldown", s.cooldown, "number of requests at the end that the figures leave out")
-            .range(0, 1e8);
-        g.add("seed", s.seed, "seed of all random numbers").range(0, 9e15);
-        g.add("repeat", s.repeat,
-              "number of seeds to simulate; the figures are means over the seeds, and the "
-              "intervals include the 90 % confidence of the mean")
-            .range(1, 10000);
+      [&s](Fields& g) {
+        declare_arrivals(g, s);
+        declare_prompts(g, s);
+        declare_run(g, s);
       },
       "load: the requests that are sent to the service");
   declare(f, s.cluster, cost);
   f.group(
       "slo",
-      [&](Fields& g) {
-        g.add("ttft", s.slo.ttft, "limit of the time to the first token; 0 s: none");
-        g.add("tpot", s.slo.tpot, "limit of the mean time between the later tokens; 0 s: none");
-        g.add("e2e", s.slo.e2e, "limit of the time to the last token; 0 s: none");
-        g.add("percentile", s.slo.percentile,
-              "percentile of the requests that must meet each limit")
-            .range(0, 100)
-            .needs("a limit in slo", [&s] { return s.slo.any(); });
-        constexpr const char* kOwn = "percentile for this limit; absent: slo.percentile";
-        g.add("ttft_percentile", s.slo.ttft_percentile, kOwn).range(0, 100).needs("slo.ttft", [&s] {
-          return s.slo.ttft > Seconds(0);
-        });
-        g.add("tpot_percentile", s.slo.tpot_percentile, kOwn).range(0, 100).needs("slo.tpot", [&s] {
-          return s.slo.tpot > Seconds(0);
-        });
-        g.add("e2e_percentile", s.slo.e2e_percentile, kOwn).range(0, 100).needs("slo.e2e", [&s] {
-          return s.slo.e2e > Seconds(0);
-        });
-        g.custom(
-            "classes", Field::Type::kGroup,
-            [&s](const Node& n) {
-              if (!n.is_map()) n.fail("expected names of classes, each with its limits");
-              s.slo.classes.clear();
-              for (std::size_t i = 0; i < n.keys().size(); ++i)
-                read_class(n.keys()[i], n.items()[i], s.slo.classes.emplace_back());
-            },
-            [&s] {
-              nlohmann::ordered_json all = nlohmann::ordered_json::object();
-              for (SloClass c : s.slo.classes) {
-                Fields of;
-                declare(of, c);
-                all[c.name] = of.json();
-                if (!c.priority) all[c.name].erase("priority");
-              }
-              return all;
-            },
-            "requests with limits besides these, by names: each has isl, osl or priority, which "
-            "say what belongs to it, and ttft, tpot, e2e and percentile; a request belongs to the "
-            "first that it fits");
+      [&s](Fields& g) {
+        declare_limits(g, s.slo);
+        declare_classes(g, s.slo);
       },
       "SLO: limits of the latency");
   declare(f, s.speculation);
