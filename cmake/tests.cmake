@@ -22,9 +22,10 @@ set_target_properties(test_headers PROPERTIES ORRERY_TEST ON)
 target_link_libraries(test_headers PRIVATE orrery_options orrery_test_options fmt::fmt)
 target_precompile_headers(test_headers PRIVATE <gmock/gmock.h> <nlohmann/json.hpp> <rapidcheck/gtest.h>)
 
-# orrery_test(<program> <folder of sources> <library>...): nothing where the folder has no sources.
+# orrery_test(<program> <folder of sources> <library>...): nothing where the folder has no sources. A folder in it has the
+# tests of one kind of question.
 function(orrery_test program folder)
-  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cc)
+  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cc ${folder}/*/*.cc)
   if(NOT sources)
     return()
   endif()
@@ -55,7 +56,12 @@ if(unit IN_LIST ORRERY_SUITES)
     if(NOT TARGET orrery_${room})
       message(FATAL_ERROR "tests/unit/${room}: no such room in cmake/rooms.txt")
     endif()
-    orrery_test(unit_${room} ${folder} orrery_${room})
+    # Tests of the rooms that read documents ask all kinds of questions.
+    if(floor_of_${room} GREATER_EQUAL floor_of_scenario)
+      orrery_test(unit_${room} ${folder} orrery_${room} orrery_kinds)
+    else()
+      orrery_test(unit_${room} ${folder} orrery_${room})
+    endif()
   endforeach()
 endif()
 

@@ -10,9 +10,11 @@
 
 #include "apps/cli/flags/examples.h"
 #include "apps/cli/flags/help.h"
+#include "apps/cli/verbs/kind_verb.h"
 #include "apps/cli/verbs/verbs.h"
 #include "apps/cli/version.h"
 #include "orrery/base/error.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/planner/crew/mpi_ranks.h"
 
 namespace orrery::cli {
@@ -28,24 +30,32 @@ void add_catalog_flag(CLI::App& app, Context& context) {
 
 namespace {
 
-struct Verb {
+struct OwnVerb {
   const char* name;
   void (*add)(CLI::App& program, orrery::cli::Context& context);
 };
 
+// Flags that the command line adds to a verb of a kind.
+struct Extension {
+  std::string_view verb;
+  void (*extend)(CLI::App& app, const std::shared_ptr<orrery::cli::KindVerb>& verb,
+                 orrery::cli::Context& context);
+};
+constexpr Extension kExtensions[] = {{"plan", orrery::cli::extend_plan},
+                                     {"train", orrery::cli::extend_train}};
+
 // The verb whose flags alone are declared, because a command that begins with it needs no other
 // one; empty: all verbs are. A name that is no verb gives a message that lists them.
 std::string the_verb(const std::vector<std::string>& arguments) {
-  constexpr std::string_view kAlone[] = {"memory", "estimate", "simulate", "plan", "train",
-                                         "kernel", "network",  "replay",   "edge", "run",
-                                         "check",  "compare",  "validate", "fit"};
+  constexpr std::string_view kAlone[] = {"run", "check", "compare", "validate", "fit"};
   if (arguments.empty()) return "";
   const std::string& first = arguments.front();
   const bool help = std::any_of(arguments.begin(), arguments.end(), [](const std::string& word) {
     return word.starts_with("-h") || word.starts_with("--help");
   });
-  return !help && std::find(std::begin(kAlone), std::end(kAlone), first) != std::end(kAlone) ? first
-                                                                                             : "";
+  const bool alone = std::find(std::begin(kAlone), std::end(kAlone), first) != std::end(kAlone) ||
+                     orrery::all_kinds().find_verb(first) != nullptr;
+  return alone && !help ? first : "";
 }
 
 // Memory that a part of the work has given back serves the next part, in the place of being handed
@@ -58,12 +68,8 @@ void keep_memory() {
   mallopt(M_TOP_PAD, 4 * kMiB);
 }
 
-int run(int argc, char** argv) {
+void describe(CLI::App& program) {
   using namespace orrery::cli;
-  CLI::App program(
-      "Predicts latency, throughput, memory and cost of LLM inference and training on "
-      "hardware that you may not have.",
-      "orrery");
   program.formatter(std::make_shared<HelpFormatter>());
   program.set_help_flag("-h,--help", "prints this help");
   const std::string mpi = orrery::mpi_library();
@@ -78,27 +84,30 @@ int run(int argc, char** argv) {
                   "  orrery estimate --model llama-3-70b --gpu h100-sxm --tp 8 --batch 1-64*2\n"
                   "  orrery list models\n\n{}",
                   kDefinitions));
-  Context context;
-  add_catalog_flag(program, context);
-  std::vector<std::string> arguments = canonical_arguments(argc, argv);
-  const std::string only = the_verb(arguments);
-  // The verbs in the order of the help, grouped by the task of the user.
-  const auto group = [&](const char* wish, std::initializer_list<Verb> verbs) {
-    for (const Verb& verb : verbs) {
-      if (!only.empty() && only != verb.name) continue;
+}
+
+// Adds the verbs in the order of the help, grouped by the task of the user; only the one that is
+// named, if one is.
+void add_verbs(CLI::App& program, orrery::cli::Context& context, const std::string& only) {
+  using namespace orrery::cli;
+  const auto wanted = [&only](std::string_view name) { return only.empty() || only == name; };
+  for (const auto& [kind, verb] : orrery::all_kinds().verbs()) {
+    if (!wanted(verb->name)) continue;
+    const std::string name(verb->name);
+    const auto flags = add_kind_verb(program, context, name);
+    CLI::App* app = program.get_subcommand(name);
+    app->group(std::string(verb->heading));
+    for (const Extension& more : kExtensions)
+      if (more.verb == verb->name) more.extend(*app, flags, context);
+  }
+  const auto group = [&](const char* wish, std::initializer_list<OwnVerb> verbs) {
+    for (const OwnVerb& verb : verbs) {
+      if (!wanted(verb.name)) continue;
       const std::size_t before = program.get_subcommands({}).size();
       verb.add(program, context);
       program.get_subcommands({}).at(before)->group(wish);
     }
   };
-  group("Predict an inference service",
-        {{"memory", add_memory}, {"estimate", add_estimate}, {"simulate", add_simulate}});
-  group("Choose what to deploy", {{"plan", add_plan}});
-  group("Predict a training job", {{"train", add_train}});
-  group("Predict single kernels and collectives, or change a recorded trace",
-        {{"kernel", add_kernel}, {"network", add_network}, {"replay", add_replay}});
-  group("Predict networks on phones, boards and laptops", {{"edge", add_edge}});
-  group("Design a chip", {{"accelerator", add_accelerator}});
   group("Answer scenario files",
         {{"run", add_run}, {"check", add_check}, {"schema", add_schema}, {"diff", add_diff}});
   group("Ask in a browser, or over HTTP", {{"serve", add_serve}});
@@ -111,6 +120,19 @@ int run(int argc, char** argv) {
   // Flags of the program may follow the verb. A verb with subcommands reads all that follows it.
   for (CLI::App* verb : program.get_subcommands({}))
     verb->fallthrough(verb->get_subcommands({}).empty());
+}
+
+int run(int argc, char** argv) {
+  using namespace orrery::cli;
+  CLI::App program(
+      "Predicts latency, throughput, memory and cost of LLM inference and training on "
+      "hardware that you may not have.",
+      "orrery");
+  describe(program);
+  Context context;
+  add_catalog_flag(program, context);
+  std::vector<std::string> arguments = canonical_arguments(argc, argv);
+  add_verbs(program, context, the_verb(arguments));
   if (arguments.empty()) {
     fmt::print("{}", things_to_try());
     return 0;

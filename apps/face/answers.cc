@@ -4,26 +4,14 @@
 
 #include <nlohmann/json.hpp>
 
-#include "orrery/base/error.h"
-#include "orrery/planner/emit/from_command.h"
+#include "apps/face/verb_keys.h"
 
 namespace orrery::face {
 
-Runner make_runner(const Bundle& bundle) {
-  Runner runner(bundle);
-  runner.set_planner(make_plans);
-  return runner;
-}
-
 Answer answer(Runner& runner, std::string_view verb, const ScenarioSweep& asked,
               RunOptions options) {
-  if (verb == "memory") {
-    options.memory_only = true;
-    for (const Scenario& s : asked.points) {
-      if (s.hardware.knobs().any())
-        throw InputError("--power-limit and --clock have no effect on memory; orrery estimate");
-    }
-  }
+  const Verb& of = VerbKeys::of(verb).verb();
+  if (of.narrow) of.narrow(asked.points, options);
   return runner.run(asked, options);
 }
 

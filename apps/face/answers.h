@@ -12,11 +12,7 @@
 
 namespace orrery::face {
 
-// A runner that makes plans, too.
-Runner make_runner(const Bundle& bundle);
-
-// The answer of a verb to its question. `memory` looks at memory alone, and refuses keys that have
-// no effect on it.
+// The answer of a verb to its question. InputError: keys without an effect on the verb's answers.
 Answer answer(Runner& runner, std::string_view verb, const ScenarioSweep& asked,
               RunOptions options = {});
 

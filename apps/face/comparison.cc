@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "orrery/base/error.h"
+#include "orrery/kinds/all_kinds.h"
+#include "orrery/scenario/kinds/service/service_question.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery::face {
@@ -15,7 +17,7 @@ using Json = nlohmann::ordered_json;
 // The simulation of the load of one run.
 Answer simulated(const Node& document, const ServiceResult& measured, Runner& runner,
                  bool intervals, WorkMeter* meter) {
-  ScenarioSweep sweep = read_scenario(document);
+  ScenarioSweep sweep = read_scenario(all_kinds(), document);
   for (Scenario& scenario : sweep.points) {
     ServiceQuestion& service = scenario.ask<ServiceQuestion>();
     if (service.max_concurrency == 0) service.max_concurrency = measured.max_concurrency;

@@ -36,6 +36,15 @@ constexpr Drawing kDrawings[] = {
      [](const Answer& a, const Catalog&) { return draw_memory(a); }},
 };
 
+// The pictures of the kind of question, where the answer has one point.
+std::vector<Picture> own_pictures(const Answer& answer) {
+  std::vector<Picture> all;
+  if (answer.points.size() != 1 || !answer.points.front().detail) return all;
+  for (DetailPicture& p : answer.points.front().detail->pictures())
+    all.push_back({p.name, p.svg.empty() ? draw_bars(p.bars) : std::move(p.svg)});
+  return all;
+}
+
 }  // namespace
 
 const std::vector<std::string>& picture_names() {
@@ -48,7 +57,7 @@ const std::vector<std::string>& picture_names() {
 }
 
 std::vector<Picture> pictures_of(const Answer& answer, const Catalog& catalog) {
-  std::vector<Picture> all;
+  std::vector<Picture> all = own_pictures(answer);
   for (const Drawing& d : kDrawings) {
     std::string svg = d.draw(answer, catalog);
     if (!svg.empty()) all.push_back({d.name, std::move(svg)});
@@ -59,13 +68,19 @@ std::vector<Picture> pictures_of(const Answer& answer, const Catalog& catalog) {
 std::string picture_of(const Answer& answer, const Catalog& catalog, const std::string& name,
                        const std::string& flag) {
   constexpr std::string_view kElement = "<svg", kFile = "<svg xmlns=\"http://www.w3.org/2000/svg\"";
+  const auto file = [&](const std::string& svg) {
+    return svg.find(" xmlns") < svg.find('>') ? svg
+                                              : std::string(kFile).append(svg, kElement.size());
+  };
+  for (const Picture& own : own_pictures(answer))
+    if (name.empty() || name == own.name) return file(own.svg);
   std::vector<std::string> has;
   const Drawing* wanted = nullptr;
   for (const Drawing& d : kDrawings) {
     if (!name.empty() && name != d.name) continue;
     wanted = &d;
     const std::string svg = d.draw(answer, catalog);
-    if (!svg.empty()) return std::string(kFile).append(svg, kElement.size());
+    if (!svg.empty()) return file(svg);
   }
   if (wanted == nullptr)
     throw InputError(fmt::format("--picture {}: expected {}{}", name,

@@ -18,8 +18,8 @@ struct Picture {
 // "load", "pareto", "sweep", "timeline", "roofline", "kernels", "breakdown", "memory".
 const std::vector<std::string>& picture_names();
 
-// The pictures that the answer has something for, in the order of their names above. The catalog
-// knows the peaks of GPUs.
+// The pictures that the answer has something for: those of its kind of question, then those above
+// in the order of their names. The catalog knows the peaks of GPUs.
 std::vector<Picture> pictures_of(const Answer& answer, const Catalog& catalog);
 
 // The one of this name as a file of its own; the first one for an empty name. InputError, which

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "orrery/base/error.h"
-#include "orrery/scenario/document/training_recipe.h"
+#include "orrery/kinds/all_kinds.h"
 
 namespace orrery::face {
 namespace {
@@ -41,49 +41,6 @@ void lay(Node& base, const Node& over) {
   each_leaf(over, "", [&base](const std::string& path, const Node& v) { set_path(base, path, v); });
 }
 
-// "ttft:p99:500ms,tpot:50ms" as the keys of `slo`.
-void set_slo(Node& document, const std::string& text) {
-  std::size_t begin = 0;
-  while (begin <= text.size()) {
-    const std::string part = text.substr(begin, text.find(',', begin) - begin);
-    begin += part.size() + 1;
-    const std::size_t first = part.find(':'), last = part.rfind(':');
-    const bool has_percentile = first != last;
-    if (first == std::string::npos || first == 0 || last + 1 == part.size() ||
-        (has_percentile && (last < first + 3 || part[first + 1] != 'p')))
-      throw InputError(
-          fmt::format("--slo {}: expected limits like ttft:p99:500ms or tpot:50ms", part));
-    const std::string key = "slo." + part.substr(0, first);
-    set_path(document, key, scalar_node(part.substr(last + 1), "--slo " + part));
-    if (has_percentile)
-      set_path(document, key + "_percentile",
-               scalar_node(part.substr(first + 2, last - first - 2), "--slo " + part));
-  }
-}
-
-// "ttft:500 tpot:50 e2el:2000" (vLLM's --goodput, in milliseconds) as the keys of `slo`.
-void set_goodput(Node& document, const std::vector<std::string>& limits) {
-  for (const std::string& limit : limits) {
-    const std::size_t colon = limit.find(':');
-    std::string key = limit.substr(0, colon);
-    if (key == "e2el") key = "e2e";
-    const bool known = key == "ttft" || key == "tpot" || key == "e2e";
-    const std::string value = colon == std::string::npos ? "" : limit.substr(colon + 1);
-    if (!known || value.empty() || value.find_first_not_of("0123456789.") != std::string::npos)
-      throw InputError(fmt::format(
-          "--goodput {}: expected limits in milliseconds like ttft:500 tpot:50 e2el:10000", limit));
-    set_path(document, "slo." + key, scalar_node(value + " ms", "--goodput " + limit));
-  }
-}
-
-// InputError: no model or no GPU, whose key is `gpu`; `example` is a command that has them.
-void check_asked(const Node& document, std::string_view example, std::string_view gpu) {
-  std::string missing;
-  if (!is_set(document, "model")) missing = "--model";
-  if (!is_set(document, gpu)) missing += missing.empty() ? "--gpu" : " and --gpu";
-  if (!missing.empty()) throw InputError(fmt::format("{} missing, as in: {}", missing, example));
-}
-
 // A list of texts, or the words of a text.
 std::vector<std::string> words_of(const Node& value) {
   std::vector<std::string> words;
@@ -100,25 +57,7 @@ std::vector<std::string> words_of(const Node& value) {
   return words;
 }
 
-const std::vector<std::string>& texts_of_verbs() {
-  static const std::vector<std::string> names = {"set",     "sweep",  "slo",
-                                                 "goodput", "recipe", "train"};
-  return names;
-}
-
 }  // namespace
-
-bool is_set(const Node& document, std::string_view path) {
-  const Node* at = &document;
-  for (std::string_view rest = path; at != nullptr && !rest.empty();) {
-    const std::size_t dot = std::min(rest.find('.'), rest.size());
-    at = at->find(rest.substr(0, dot));
-    rest.remove_prefix(std::min(dot + 1, rest.size()));
-  }
-  if (at != nullptr) return true;
-  const Node* sweep = document.find("sweep");
-  return sweep != nullptr && is_set(*sweep, path);
-}
 
 void Question::give(const Node& map) {
   if (!map.is_map()) map.fail("expected a map of keys");
@@ -127,26 +66,34 @@ void Question::give(const Node& map) {
   }
 }
 
+bool Question::give_text(const std::string& name, const Node& value) {
+  for (const VerbText& text : keys->verb().texts) {
+    if (text.name != name) continue;
+    switch (text.form) {
+      case VerbText::Form::kWords:
+        return texts.give(name, words_of(value)), true;
+      case VerbText::Form::kFlag:
+        return texts.give(name, {value.as_bool() ? "true" : "false"}), true;
+      case VerbText::Form::kText:
+        // A group of the same name takes a map.
+        if (value.is_map()) return false;
+        return texts.give(name, {value.as_string()}), true;
+    }
+  }
+  return false;
+}
+
 void Question::give_one(const std::string& name, const Node& value) {
   std::string key = name;
   std::replace(key.begin(), key.end(), '-', '_');
-  const VerbKeys::Kind kind = keys->kind();
-  const bool limits = kind == VerbKeys::Kind::kService || kind == VerbKeys::Kind::kPlan;
   const auto give_leaves = [&](const std::string& prefix, bool full) {
     each_leaf(value, "", [&](const std::string& path, const Node& leaf) {
       const std::string at = prefix + path;
       set_path(given, full ? keys->full_path(at, at) : at, leaf);
     });
   };
-  if (key == "goodput" && limits) {
-    goodput = words_of(value);
-  } else if (key == "slo" && limits && value.is_scalar()) {
-    slo = value.text();
-  } else if (key == "recipe" && kind == VerbKeys::Kind::kTraining) {
-    recipe = value.as_string();
-  } else if (key == "train" && kind == VerbKeys::Kind::kPlan) {
-    train = value.as_bool();
-  } else if (key == "set" && value.is_map()) {
+  if (give_text(key, value)) return;
+  if (key == "set" && value.is_map()) {
     give_leaves("", true);
   } else if (key == "sweep" && value.is_map()) {
     give_leaves("sweep.", false);
@@ -160,7 +107,8 @@ void Question::give_one(const std::string& name, const Node& value) {
     if (!value.is_map()) return set_path(given, key, value);
     give_leaves(key + ".", true);
   } else {
-    std::vector<std::string> names = texts_of_verbs();
+    std::vector<std::string> names = {"set", "sweep"};
+    for (const VerbText& text : keys->verb().texts) names.emplace_back(text.name);
     for (const VerbKey& one : keys->all()) {
       for (std::string alias : one.names) {
         std::replace(alias.begin(), alias.end(), '-', '_');
@@ -168,13 +116,12 @@ void Question::give_one(const std::string& name, const Node& value) {
       }
     }
     for (const Field& f : keys->fields().all()) names.push_back(f.name());
-    value.fail(fmt::format("`{}` has no such key{}", keys->verb(), did_you_mean(key, names)));
+    value.fail(fmt::format("`{}` has no such key{}", keys->verb().name, did_you_mean(key, names)));
   }
 }
 
 void Question::lay_over(Node& document) const {
-  if (!slo.empty()) set_slo(document, slo);
-  set_goodput(document, goodput);
+  if (const auto lay_texts = keys->verb().lay) lay_texts(texts, document);
   Node over;
   for (const std::string& assignment : assignments) {
     const auto [key, value] = split_assignment(assignment, "--set", "KEY=VALUE");
@@ -211,51 +158,20 @@ void Question::lay_over(Node& document) const {
   lay(document, over);
 }
 
-Node Question::own_document() const {
+Node Question::document(const Bundle& bundle) const {
+  const Verb& verb = keys->verb();
   Node document;
-  for (const auto& [path, text] : keys->presets()) set_path(document, path, scalar_node(text, ""));
+  if (verb.base) document = verb.base(texts, bundle);
+  for (const auto& [path, text] : verb.presets)
+    set_path(document, path, scalar_node(std::string(text), ""));
   set_path(document, "name", scalar_node(kUnnamed, ""));
   lay_over(document);
+  if (verb.complete) verb.complete(verb, texts, document);
   return document;
 }
 
-Node Question::document(const Bundle& bundle) const {
-  using Kind = VerbKeys::Kind;
-  Node document;
-  if (recipe.empty()) {
-    document = own_document();
-  } else {
-    document = training_recipe(recipe, bundle).scenario;
-    set_path(document, "name", scalar_node(kUnnamed, ""));
-    lay_over(document);
-  }
-  const Kind kind = keys->kind();
-  if (keys->verb() == "kernel" && !is_set(document, "hardware.gpu"))
-    throw InputError("--gpu missing, as in: " + keys->example());
-  if (keys->verb() == "edge") {
-    for (const char* key : {"network", "device"}) {
-      if (!is_set(document, std::string("edge.") + key))
-        throw InputError(fmt::format("{} missing, as in: {}", *key == 'n' ? "NETWORK" : "--device",
-                                     keys->example()));
-    }
-  }
-  if (kind == Kind::kGroup) return document;
-  std::string example = keys->example();
-  if (kind == Kind::kPlan)
-    example += train ? " --train --tokens 2T --global-batch 2048" : " --rate 4 --slo tpot:40ms";
-  check_asked(document, example, kind == Kind::kPlan ? "plan.gpu" : "hardware.gpu");
-  const bool has_training = document.find("training") != nullptr;
-  if (kind == Kind::kTraining) {
-    if (!has_training) set_path(document, "training.gpus", scalar_node("1", ""));
-    return document;
-  }
-  if (train && !has_training)
-    throw InputError("--train needs the length of the run, as in --tokens 2T --global-batch 2048");
-  if (!train && kind == Kind::kPlan && has_training)
-    throw InputError("flags of a training run need --train");
-  if (kind != Kind::kWorkload && !train && !document.find("load"))
-    set_path(document, "load.seed", scalar_node("0", ""));
-  return document;
+ScenarioSweep Question::points(const Bundle& bundle) const {
+  return read_scenario(all_kinds(), document(bundle));
 }
 
 }  // namespace orrery::face

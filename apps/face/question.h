@@ -28,32 +28,26 @@ struct Question {
   Node given;                            // by keys, at their paths
   std::vector<std::string> assignments;  // KEY=VALUE, of any key of a scenario
   std::vector<std::string> sweeps;       // KEY=VALUES
-  std::string slo;                       // "ttft:p99:500ms,tpot:50ms"
-  std::vector<std::string> goodput;      // "ttft:500", as vLLM writes limits
-  std::string recipe;                    // of `train`: its name; empty: none
-  bool train = false;                    // of `plan`: a training run in the place of a service
+  GivenTexts texts;                      // the verb's own words (Verb::texts)
 
   // Gives keys by name. A name is that of a key of the verb, with '-' or '_', the dotted path of a
-  // key of a scenario, a group of a scenario with a map, or one of `set` and `sweep` (maps of
-  // dotted keys), `slo`, `goodput`, `recipe` and `train`. Null is as not given. InputError: another
-  // name, with the nearest.
+  // key of a scenario, a group of a scenario with a map, one of the verb's texts, or `set` or
+  // `sweep` (maps of dotted keys). Null is as not given. InputError: another name, with the nearest
+  // one.
   void give(const Node& map);
 
-  // Lays what was given over `document`: limits, then assignments, keys and sweeps. A value that is
+  // Lays what was given over `document`: texts, then assignments, keys and sweeps. A value that is
   // given ends a sweep of the same key in the document. InputError: no such key.
   void lay_over(Node& document) const;
 
   // The document of the question. InputError: it lacks what the verb needs, such as a model.
   Node document(const Bundle& bundle) const;
   // The points that it asks for.
-  ScenarioSweep points(const Bundle& bundle) const { return read_scenario(document(bundle)); }
+  ScenarioSweep points(const Bundle& bundle) const;
 
  private:
-  Node own_document() const;
+  bool give_text(const std::string& name, const Node& value);
   void give_one(const std::string& name, const Node& value);
 };
-
-// Whether the document, or its sweep, has a value at `path`.
-bool is_set(const Node& document, std::string_view path);
 
 }  // namespace orrery::face

@@ -4,8 +4,6 @@
 #include <filesystem>
 #include <system_error>
 
-#include "apps/face/answers.h"
-
 namespace orrery::face {
 namespace {
 
@@ -23,10 +21,6 @@ bool names_file(const Node& node) {
   return std::any_of(items.begin(), items.end(), names_file);
 }
 
-std::unique_ptr<Runner> new_runner(const Bundle& bundle) {
-  return std::make_unique<Runner>(make_runner(bundle));
-}
-
 }  // namespace
 
 RunnerPool::Lease::~Lease() {
@@ -36,7 +30,7 @@ RunnerPool::Lease::~Lease() {
 }
 
 RunnerPool::Lease RunnerPool::take(const Node& document) {
-  if (names_file(document)) return {nullptr, new_runner(Bundle()), 0};
+  if (names_file(document)) return {nullptr, std::make_unique<Runner>(Bundle()), 0};
   Kept kept;
   {
     const std::lock_guard lock(mutex_);
@@ -45,12 +39,12 @@ RunnerPool::Lease RunnerPool::take(const Node& document) {
       kept_.pop_back();
     }
   }
-  if (!kept.runner) kept.runner = new_runner(Bundle());
+  if (!kept.runner) kept.runner = std::make_unique<Runner>(Bundle());
   return {this, std::move(kept.runner), kept.calls + 1};
 }
 
 RunnerPool::Lease RunnerPool::with_catalog(const std::string& folder) {
-  return {nullptr, new_runner(Bundle(folder)), 0};
+  return {nullptr, std::make_unique<Runner>(Bundle(folder)), 0};
 }
 
 }  // namespace orrery::face

@@ -9,10 +9,8 @@
 
 #include "apps/face/answers.h"
 #include "apps/face/question.h"
-#include "apps/face/timeline.h"
 #include "orrery/base/error.h"
-#include "orrery/planner/crew/desk.h"
-#include "orrery/planner/emit/from_command.h"
+#include "orrery/kinds/all_kinds.h"
 
 namespace orrery::server {
 namespace {
@@ -56,17 +54,19 @@ void keep_kernels_of(std::size_t index, Answer& answer) {
 std::string timeline_of(const Answer& answer) {
   const Point& p = answer.points.at(0);
   if (!p.feasibility.fits) throw Infeasible(p.feasibility.reason);
-  std::string text = face::timeline_text(p);
-  if (text.empty())
-    throw InputError("a timeline is of one training layout or of one simulated service");
+  std::string text = p.timeline().trace;
+  if (text.empty()) throw InputError("a point of this question has no timeline");
   return text;
 }
 
 }  // namespace
 
 const std::vector<std::string>& api_verbs() {
-  static const std::vector<std::string> verbs = {
-      "estimate", "memory", "simulate", "train", "network", "kernel", "edge", "plan", "run"};
+  static const std::vector<std::string> verbs = [] {
+    std::vector<std::string> all = face::VerbKeys::verbs();
+    all.emplace_back(kDocumentVerb);
+    return all;
+  }();
   return verbs;
 }
 
@@ -100,7 +100,7 @@ ScenarioSweep points_of(const AskedQuestion& asked, const Bundle& bundle) {
   const Node body = asked.form == "yaml" ? parse_yaml(asked.body, "question")
                                          : parse_json(asked.body, "question");
   if (!body.is_map()) throw InputError("expected a map of keys, as in {\"model\": ...}");
-  if (asked.verb == "run") return read_scenario(body);
+  if (asked.verb == kDocumentVerb) return read_scenario(all_kinds(), body);
   face::Question question(asked.verb);
   question.give(body);
   return question.points(bundle);
@@ -114,10 +114,9 @@ Reply reply_to(const AskedQuestion& asked, Runner& runner, const ServeLimits& li
     check_size(question, limits);
     if (view.timeline) question = point_of(std::move(question), *view.timeline);
     if (how.quick_only && !is_quick(question)) return {0, ""};
-    Desk desk({nullptr, how.watcher, nullptr});
-    runner.set_planner([&desk](Runner& by, const Scenario& s) { return answer_plan(by, s, desk); });
     RunOptions options;
     options.meter = how.meter;
+    options.watcher = how.watcher;
     options.steps = view.timeline.has_value();
     Answer answer = face::answer(runner, view.verb, question, options);
     if (view.kernels) keep_kernels_of(*view.kernels, answer);

@@ -8,14 +8,16 @@
 #include <vector>
 
 #include "apps/server/limits.h"
-#include "orrery/planner/crew/watcher.h"
+#include "orrery/scenario/answer/search_watcher.h"
 #include "orrery/scenario/runner/runner.h"
 #include "orrery/serving/requests/work_meter.h"
 
 namespace orrery::server {
 
-// The verbs of the interface. `run` takes the document of a scenario, as a file has it; each other
-// verb takes a map of its keys.
+// The verb that takes the document of a scenario, as a file has it.
+inline constexpr const char* kDocumentVerb = "run";
+// The verbs of the interface: those of all kinds of questions, each of which takes a map of its
+// keys, and kDocumentVerb.
 const std::vector<std::string>& api_verbs();
 
 struct AskedQuestion {

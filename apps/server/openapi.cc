@@ -1,6 +1,7 @@
 #include "apps/server/openapi.h"
 
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "apps/face/verb_keys.h"
@@ -9,10 +10,11 @@
 #include "orrery/edge/graph/edge_models.h"
 #include "orrery/edge/llm/llm_chip.h"
 #include "orrery/hardware/catalog.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/model/catalog/catalog.h"
 #include "orrery/scenario/answer/answer.h"
 #include "orrery/scenario/document/scenario_schema.h"
-#include "orrery/scenario/document/training_recipe.h"
+#include "orrery/scenario/kinds/training/training_recipe.h"
 #include "orrery/serving/profile/engine_profile.h"
 
 namespace orrery::server {
@@ -40,7 +42,7 @@ const char* type_of(const Field& f) {
   return "text";
 }
 
-Json key_of(const face::VerbKey& key) {
+Json key_of(const VerbKey& key) {
   const Field& f = *key.field;
   Json j = {{"name", key.names.front()}, {"path", key.path}, {"type", type_of(f)}};
   if (key.names.size() > 1)
@@ -58,7 +60,7 @@ Json key_of(const face::VerbKey& key) {
 }
 
 // The schema of a key: its value, or several, which make a sweep.
-Json schema_of(const face::VerbKey& key) {
+Json schema_of(const VerbKey& key) {
   const Field& f = *key.field;
   Json j = {{"description", key.help}};
   if (f.type() == Field::Type::kBool || !key.switched.empty()) {
@@ -74,9 +76,9 @@ Json schema_of(const face::VerbKey& key) {
 }
 
 Json body_of(const std::string& verb) {
-  if (verb == "run") return {{"$ref", "#/components/schemas/Scenario"}};
+  if (verb == kDocumentVerb) return {{"$ref", "#/components/schemas/Scenario"}};
   Json properties = Json::object();
-  for (const face::VerbKey& key : face::VerbKeys::of(verb).all())
+  for (const VerbKey& key : face::VerbKeys::of(verb).all())
     properties[key.names.front()] = schema_of(key);
   return {{"type", "object"}, {"properties", std::move(properties)}};
 }
@@ -108,7 +110,8 @@ Json openapi_document() {
   Json paths = Json::object();
   for (const std::string& verb : api_verbs()) {
     const Json schema = {{"schema", body_of(verb)}};
-    const std::string what = verb == "run" ? "answers a scenario" : "as `orrery " + verb + "`";
+    const std::string what =
+        verb == kDocumentVerb ? "answers a scenario" : "as `orrery " + verb + "`";
     paths["/api/v1/" + verb]["post"] = {
         {"operationId", verb},
         {"summary", what},
@@ -129,15 +132,17 @@ Json openapi_document() {
     post["parameters"] = point;
     paths["/api/v1/" + verb + "/kernels/{point}"]["post"] = std::move(post);
   }
-  for (const char* verb : {"train", "simulate"}) {
-    Json post = paths[std::string("/api/v1/") + verb]["post"];
-    post["operationId"] = std::string(verb) + "_timeline";
+  for (const auto& [kind, of] : all_kinds().verbs()) {
+    if (of->page.timeline.empty()) continue;
+    const std::string verb(of->name);
+    Json post = paths["/api/v1/" + verb]["post"];
+    post["operationId"] = verb + "_timeline";
     post["summary"] = "what happens when at one point of the question, in Chrome's trace format";
     post["parameters"] = point;
     post["responses"]["200"] = {
         {"description", "the timeline"},
         {"content", {{"application/json", {{"schema", {{"type", "object"}}}}}}}};
-    paths[std::string("/api/v1/") + verb + "/timeline/{point}"]["post"] = std::move(post);
+    paths["/api/v1/" + verb + "/timeline/{point}"]["post"] = std::move(post);
   }
   const Json error = {{"type", "object"},
                       {"properties",
@@ -158,7 +163,7 @@ Json openapi_document() {
                          {"scenario", {{"type", "string"}}},
                          {"configuration", {{"type", "object"}}},
                          {"points", {{"type", "array"}, {"items", {{"type", "object"}}}}}}}};
-  Json scenario = scenario_schema();
+  Json scenario = scenario_schema(all_kinds());
   scenario.erase("$schema");
   return {
       {"openapi", "3.1.0"},
@@ -176,12 +181,63 @@ Json openapi_document() {
 Json keys_document() {
   Json all = Json::object();
   for (const std::string& verb : api_verbs()) {
-    if (verb == "run") continue;
+    if (verb == kDocumentVerb) continue;
     Json keys = Json::array();
-    for (const face::VerbKey& key : face::VerbKeys::of(verb).all()) keys.push_back(key_of(key));
+    for (const VerbKey& key : face::VerbKeys::of(verb).all()) keys.push_back(key_of(key));
     all[verb] = std::move(keys);
   }
   return all;
+}
+
+namespace {
+
+using NamedTexts = std::vector<std::pair<std::string_view, std::string_view>>;
+
+Json map_of(const NamedTexts& all) {
+  Json out = Json::object();
+  for (const auto& [name, text] : all) out[std::string(name)] = text;
+  return out;
+}
+
+// The names of the bundled YAML files of a folder.
+std::vector<std::string> stems_of(const Bundle& bundle, const std::string& folder) {
+  std::vector<std::string> names;
+  for (const std::string& path : bundle.list(folder, ".yaml"))
+    names.push_back(std::filesystem::path(path).stem().string());
+  return names;
+}
+
+Json json_of(const VerbForm& f) {
+  Json form = {
+      {"title", f.title}, {"when", f.when}, {"usual", f.usual}, {"values", map_of(f.values)}};
+  if (!f.marker.first.empty()) form["marker"] = {f.marker.first, f.marker.second};
+  return form;
+}
+
+}  // namespace
+
+Json verbs_document() {
+  Json verbs = Json::array();
+  for (const auto& [kind, of] : all_kinds().verbs()) {
+    const VerbPage& page = of->page;
+    Json forms = Json::array();
+    for (const VerbForm& form : page.forms) forms.push_back(json_of(form));
+    verbs.push_back({{"name", of->name},
+                     {"heading", of->heading},
+                     {"help", of->help},
+                     {"words", of->words},
+                     {"forms", std::move(forms)},
+                     {"figures", page.figures},
+                     {"across", page.across},
+                     {"up", page.up},
+                     {"files", page.files},
+                     {"compared", page.compared},
+                     {"steps", of->output.steps},
+                     {"waits", page.waits},
+                     {"alternatives", page.alternatives},
+                     {"timeline", page.timeline}});
+  }
+  return verbs;
 }
 
 Json facts_document(const Bundle& bundle) {
@@ -211,10 +267,16 @@ Json facts_document(const Bundle& bundle) {
   for (const EdgeDevice& d : at_the_edge.all()) devices.push_back(d.id);
   const LlmChips of_llms(bundle);
   for (const LlmChip& c : of_llms.all()) chips.push_back(c.id);
-  return {{"models", std::move(models)},   {"gpus", std::move(gpus)},
-          {"nodes", std::move(nodes)},     {"devices", std::move(devices)},
-          {"chips", std::move(chips)},     {"networks", edge_model_names(bundle)},
-          {"engines", engine_ids(bundle)}, {"recipes", training_recipe_ids(bundle)}};
+  return {{"models", std::move(models)},
+          {"gpus", std::move(gpus)},
+          {"nodes", std::move(nodes)},
+          {"devices", std::move(devices)},
+          {"chips", std::move(chips)},
+          {"networks", edge_model_names(bundle)},
+          {"engines", engine_ids(bundle)},
+          {"recipes", training_recipe_ids(bundle)},
+          {"archs", stems_of(bundle, "accelerators/hierarchies")},
+          {"workloads", stems_of(bundle, "accelerators/workloads")}};
 }
 
 Json limits_document(const ServeLimits& limits) {

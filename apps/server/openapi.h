@@ -14,6 +14,9 @@ nlohmann::ordered_json openapi_document();
 // The keys of each verb with type, unit, range, choices, default and help, for forms.
 nlohmann::ordered_json keys_document();
 
+// The verbs of all kinds of questions in the order of lists, with what the page shows of each.
+nlohmann::ordered_json verbs_document();
+
 // Names that keys take: models, GPUs, node types, engines, recipes.
 nlohmann::ordered_json facts_document(const Bundle& bundle);
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/server/openapi.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/scenario/document/scenario_schema.h"
 
 namespace orrery::server {
@@ -34,9 +35,10 @@ Pages::Pages(const Bundle& bundle, const ServeLimits& limits) {
     all_[std::string(f.path)] = std::move(reply);
   }
   if (!all_.contains("/")) all_["/"] = {"text/html; charset=utf-8", kNoPage, false, false, {}};
-  add_json("/api/v1/schema", scenario_schema().dump(1) + "\n");
+  add_json("/api/v1/schema", scenario_schema(all_kinds()).dump(1) + "\n");
   add_json("/api/v1/openapi.json", openapi_document().dump(1) + "\n");
   add_json("/api/v1/keys", keys_document().dump() + "\n");
+  add_json("/api/v1/verbs", verbs_document().dump() + "\n");
   add_json("/api/v1/facts", facts_document(bundle).dump() + "\n");
   add_json("/api/v1/limits", limits_document(limits).dump(1) + "\n");
 }

@@ -13,7 +13,7 @@ namespace py = pybind11;
 namespace orrery::python {
 namespace {
 
-std::string keyword_of(const face::VerbKey& key) {
+std::string keyword_of(const VerbKey& key) {
   std::string name = key.names.front();
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
@@ -36,7 +36,7 @@ const char* type_of(const Field& f) {
 
 py::list keys_of(const std::string& verb) {
   py::list out;
-  for (const face::VerbKey& key : face::VerbKeys::of(verb).all()) {
+  for (const VerbKey& key : face::VerbKeys::of(verb).all()) {
     std::vector<std::string> choices = key.field->choices();
     std::erase(choices, "");
     py::dict one;
@@ -56,14 +56,14 @@ py::list keys_of(const std::string& verb) {
 std::string doc_of(const std::string& verb) {
   const auto& keys = face::VerbKeys::of(verb).all();
   std::vector<std::string> headings;
-  for (const face::VerbKey& key : keys) {
+  for (const VerbKey& key : keys) {
     if (std::find(headings.begin(), headings.end(), key.heading) == headings.end())
       headings.push_back(key.heading);
   }
   std::string out;
   for (const std::string& heading : headings) {
     out += fmt::format("\n{}\n", heading.empty() ? "the question" : heading);
-    for (const face::VerbKey& key : keys)
+    for (const VerbKey& key : keys)
       if (key.heading == heading) out += fmt::format("    {}: {}\n", keyword_of(key), key.help);
   }
   return out;

@@ -26,9 +26,8 @@
 #include "orrery/base/error.h"
 #include "orrery/hardware/catalog.h"
 #include "orrery/kernel/fit/calibrate.h"
-#include "orrery/planner/crew/desk.h"
-#include "orrery/planner/crew/watcher.h"
-#include "orrery/planner/emit/from_command.h"
+#include "orrery/kinds/all_kinds.h"
+#include "orrery/scenario/answer/search_watcher.h"
 #include "orrery/scenario/document/scenario_file.h"
 
 namespace py = pybind11;
@@ -115,14 +114,9 @@ Answer long_answer(const Options& options, const Node& document, const std::stri
   return interruptible([=](const Abandoned& abandoned) {
     face::RunnerPool::Lease leased = lease(options, document);
     Waiter waiter(abandoned);
-    Desk desk({nullptr, &waiter, nullptr});
-    leased.runner().set_planner(
-        [&desk](Runner& by, const Scenario& s) { return answer_plan(by, s, desk); });
-    struct Restored {
-      Runner& runner;
-      ~Restored() { runner.set_planner(make_plans); }
-    } restored{leased.runner()};
-    return face::answer(leased.runner(), verb, question, options.run());
+    RunOptions run = options.run();
+    run.watcher = &waiter;
+    return face::answer(leased.runner(), verb, question, run);
   });
 }
 
@@ -140,7 +134,8 @@ Answered ask(const std::string& verb, const py::dict& keys) {
   question.give(node_of(keys, ""));
   const py::gil_scoped_release released;
   const Node document = question.document(bundle_of(options));
-  return {answer_of(options, document, verb, read_scenario(document)), options.breakdown};
+  return {answer_of(options, document, verb, read_scenario(all_kinds(), document)),
+          options.breakdown};
 }
 
 // The answer to a document, given as a dict or by the path of its file, with keys laid over it.
@@ -159,7 +154,7 @@ Answered run(const py::object& asked, const py::dict& keys) {
   }
   const py::gil_scoped_release released;
   question.lay_over(document);
-  ScenarioSweep sweep = read_scenario(document);
+  ScenarioSweep sweep = read_scenario(all_kinds(), document);
   if (!name.empty()) sweep = named(std::move(sweep), name);
   return {answer_of(options, document, "run", sweep), options.breakdown};
 }
@@ -183,7 +178,7 @@ std::string compare(const std::string& file, const std::string& kind, std::size_
   if (!training) return face::json_text(face::compare_service(file, number, document, bundle));
   face::RunnerPool::Lease leased = lease(options, document);
   const Answer answer =
-      face::answer(leased.runner(), "train", read_scenario(document), options.run());
+      face::answer(leased.runner(), "train", read_scenario(all_kinds(), document), options.run());
   return face::json_text(face::compare_training(file, answer));
 }
 
@@ -206,6 +201,18 @@ std::string calibrate(const std::string& gpu, const std::string& measured,
   return nlohmann::ordered_json{
       {"classes", classes}, {"files", fit.files}, {"refused", fit.refused}}
       .dump(1);
+}
+
+// The verbs of all kinds: {name: {help, words}}.
+py::dict verbs() {
+  py::dict all;
+  for (const auto& [kind, verb] : all_kinds().verbs()) {
+    py::dict one;
+    one["help"] = std::string(verb->help);
+    one["words"] = std::vector<std::string>(verb->words.begin(), verb->words.end());
+    all[py::str(std::string(verb->name))] = one;
+  }
+  return all;
 }
 
 int main_of(const std::vector<std::string>& words) {
@@ -267,7 +274,7 @@ PYBIND11_MODULE(_orrery, m) {
   m.def("calibrate", &calibrate);
   m.def("keys", &keys_of);
   m.def("doc", &doc_of);
-  m.def("verbs", [] { return orrery::face::VerbKeys::verbs(); });
+  m.def("verbs", &verbs);
   m.def("main", &main_of);
   m.def("version", [] { return std::string(orrery::cli::version_text()); });
 }

@@ -91,7 +91,7 @@ TYPES = {"bool": "bool | None", "int": "int | str | Iterable[int] | None",
 
 
 def verb_stub(verb):
-    words = orrery._WORDS.get(verb, [])
+    words = orrery._VERBS[verb]["words"]
     lines = [f"def {verb}("]
     for word in words:
         kind = "str" if len(words) == 1 else "str | Iterable[str]"
@@ -106,7 +106,7 @@ def verb_stub(verb):
 
 
 def main(path):
-    text = HEAD + "\n" + "\n".join(verb_stub(v) for v in orrery._SUMMARIES)
+    text = HEAD + "\n" + "\n".join(verb_stub(v) for v in orrery._VERBS)
     with open(path, "w", encoding="utf-8") as out:
         out.write(text)
 

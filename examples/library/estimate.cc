@@ -1,6 +1,7 @@
 // Asks the library one question: how fast is a model on a GPU?
 #include <cstdio>
 
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/scenario/document/scenario_sweep.h"
 #include "orrery/scenario/runner/runner.h"
 
@@ -13,7 +14,7 @@ workload: {isl: 1024, osl: 128, batch: [1, 16]}
 )",
                                                    "question");
   const orrery::Answer answer =
-      orrery::Runner(orrery::Bundle()).run(orrery::read_scenario(question));
+      orrery::Runner(orrery::Bundle()).run(orrery::read_scenario(orrery::all_kinds(), question));
   for (const orrery::Point& point : answer.points) {
     const orrery::Metric& tpot = *point.find("tpot");
     std::printf("batch %s: TPOT %.2f ms, 90 %% from %.2f to %.2f ms\n",

@@ -10,6 +10,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/fields.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/scenario/document/scenario_file.h"
 #include "orrery/suite/suite_bounds.h"
 
@@ -191,8 +192,8 @@ std::pair<Answer, std::string> SuiteRuns::answer(const std::string& file) {
   try {
     const Bundle& bundle = runner_.bundle();
     const auto open = [&bundle](const std::string& path) { return open_document(path, bundle); };
-    const ScenarioSweep s =
-        named(read_scenario(with_includes(open(file), file, open)), fs::path(file).stem().string());
+    const ScenarioSweep s = named(read_scenario(all_kinds(), with_includes(open(file), file, open)),
+                                  fs::path(file).stem().string());
     return {runner_.run(s, options_), ""};
   } catch (const InputError& e) {
     return {{}, e.what()};

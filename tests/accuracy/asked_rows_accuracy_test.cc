@@ -13,6 +13,7 @@
 
 #include "orrery/base/data_folder.h"
 #include "orrery/base/node.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/scenario/document/scenario_sweep.h"
 #include "orrery/scenario/runner/runner.h"
 #include "orrery/validate/judge/inference.h"
@@ -50,7 +51,8 @@ class AskedRows : public testing::Test {
 
   // The figure of a row's metric in the answer of its question.
   static double asked(Runner& runner, const ValidationRow& row, const std::string& metric) {
-    const ScenarioSweep scenario = read_scenario(parse_yaml(row.what, "the row's question"));
+    const ScenarioSweep scenario =
+        read_scenario(all_kinds(), parse_yaml(row.what, "the row's question"));
     RunOptions options;
     options.intervals = false;
     options.breakdown = false;

@@ -17,6 +17,7 @@
 #include "orrery/base/csv.h"
 #include "orrery/base/data_folder.h"
 #include "orrery/base/error.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/scenario/document/scenario_sweep.h"
 #include "orrery/scenario/runner/runner.h"
 
@@ -81,7 +82,8 @@ TEST(PlainStarts, AreInsideTheIntervals) {
     // Its reasoning tasks on B200 take 26 ms a token more than any other at every batch and model.
     if (!hopper && row.task.ends_with("gpqa")) continue;
     try {
-      const Point p = runner.run(read_scenario(parse_yaml(row.yaml, "row"))).points.at(0);
+      const Point p =
+          runner.run(read_scenario(all_kinds(), parse_yaml(row.yaml, "row"))).points.at(0);
       const Metric* m = p.find("tpot");
       if (m == nullptr) continue;
       Spread& s = classes[hopper ? "Hopper" : "Blackwell"];

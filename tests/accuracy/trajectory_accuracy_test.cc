@@ -9,6 +9,8 @@
 
 #include "orrery/base/csv.h"
 #include "orrery/base/data_folder.h"
+#include "orrery/kinds/all_kinds.h"
+#include "orrery/scenario/kinds/service/service_detail.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
@@ -32,7 +34,7 @@ RequestLoad load_of(const std::filesystem::path& workload) {
 // Tokens in each second; a row of the tables counts those of the second before it.
 std::vector<double> simulated(const Point& p, std::size_t seconds) {
   std::vector<double> bins(seconds + 1);
-  for (const RequestRow& r : p.requests) {
+  for (const RequestRow& r : service_detail(p).requests) {
     for (std::int64_t i = 0; i < r.output; ++i) {
       const double t = (r.arrival + r.ttft + static_cast<double>(i) * r.tpot).value();
       bins[std::min(static_cast<std::size_t>(t) + 1, seconds)] += 1;
@@ -54,7 +56,8 @@ double difference(const std::string& run, const std::string& scenario) {
   options.load = &load;
   const Point p =
       Runner{Bundle()}
-          .run(read_scenario(parse_yaml(scenario + "load: {requests: 1}\n", "s.yaml")), options)
+          .run(read_scenario(all_kinds(), parse_yaml(scenario + "load: {requests: 1}\n", "s.yaml")),
+               options)
           .points.at(0);
   const std::vector<double> bins = simulated(p, measured.size() + 20);
   double off = 0, sum = 0;

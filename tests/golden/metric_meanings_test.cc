@@ -3,12 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <set>
 
 #include "orrery/flow/chakra/chakra.h"
-#include "orrery/planner/emit/from_command.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
@@ -92,7 +93,13 @@ energy: {carbon: 400}
     "edge: {network: mobilenet_v2, device: raspberry-pi-5}",
     "edge: {network: llama-3-8b, device: rtx-4090}",
     "edge: {network: resnet8, device: ndp120-30mhz, precision: int8}",
-    "replay: {trace: " ORRERY_SOURCE_DIR "/fuzz/corpus/kineto/data_parallel.json, scale: cpu=2}"};
+    "replay: {trace: " ORRERY_SOURCE_DIR "/fuzz/corpus/kineto/data_parallel.json, scale: cpu=2}",
+    "accelerator: {ask: map, arch: simba-like, workload: resnet50-conv2_3x3, valid: 10}",
+    "accelerator: {arch: nvdla, workload: matmul_1024, convention: looptree, "
+    "mapping: " ORRERY_SOURCE_DIR "/scenarios/accelerator/nvdla-matmul.looptree}",
+    "accelerator: {ask: systolic, config: " ORRERY_SOURCE_DIR
+    "/scenarios/accelerator/fixed/systolic.cfg, topology: " ORRERY_SOURCE_DIR
+    "/scenarios/accelerator/fixed/products.csv}"};
 
 std::string trace_of_one_node() {
   ChakraTrace t;
@@ -114,16 +121,22 @@ std::string emissions() {
          "}";
 }
 
+// Whether the kind of the question is part of the program.
+bool is_known(const Node& document) {
+  return std::all_of(document.keys().begin(), document.keys().end(), [](const std::string& key) {
+    return all_kinds().keys().find(key) != nullptr;
+  });
+}
+
 class Meanings : public testing::Test {
  protected:
-  Meanings() { runner_.set_planner(make_plans); }
   void see(const ScenarioSweep& s, bool memory_only = false) {
     RunOptions options;
     options.intervals = false;
     options.memory_only = memory_only;
     for (const Point& p : runner_.run(s, options).points) {
       for (const Metric& m : p.metrics) {
-        const MetricMeaning* meaning = find_metric_meaning(m.name);
+        const MetricMeaning* meaning = all_kinds().find_meaning(m.name);
         EXPECT_NE(meaning, nullptr) << s.name << ": " << m.name;
         if (meaning) seen_.insert(meaning->name);
       }
@@ -138,16 +151,22 @@ TEST_F(Meanings, AreThoseOfTheMetrics) {
     const std::filesystem::path path =
         std::filesystem::path(ORRERY_SOURCE_DIR "/scenarios") / folder;
     for (const auto& file : std::filesystem::directory_iterator(path))
-      see(read_scenario(file.path()));
+      see(read_scenario(all_kinds(), file.path()));
   }
-  for (const char* text : kOthers) see(read_scenario(parse_yaml(text, "others.yaml")));
-  see(read_scenario(parse_yaml(emissions(), "emissions.yaml")));
-  see(read_scenario(parse_yaml(
-      emissions() + "\ntraining: {gpus: 8, tp: 2, global_batch: 8, tokens: 1e9}", "run.yaml")));
-  see(read_scenario(parse_yaml(trace_of_one_node(), "trace.yaml")));
-  see(read_scenario(parse_yaml("model: llama-3-8b\nhardware: {gpu: h100-sxm}\n", "memory.yaml")),
+  for (const char* text : kOthers) {
+    const Node document = parse_yaml(text, "others.yaml");
+    if (is_known(document)) see(read_scenario(all_kinds(), document));
+  }
+  see(read_scenario(all_kinds(), parse_yaml(emissions(), "emissions.yaml")));
+  see(read_scenario(
+      all_kinds(),
+      parse_yaml(emissions() + "\ntraining: {gpus: 8, tp: 2, global_batch: 8, tokens: 1e9}",
+                 "run.yaml")));
+  see(read_scenario(all_kinds(), parse_yaml(trace_of_one_node(), "trace.yaml")));
+  see(read_scenario(all_kinds(),
+                    parse_yaml("model: llama-3-8b\nhardware: {gpu: h100-sxm}\n", "memory.yaml")),
       true);
-  for (const MetricMeaning& m : metric_meanings())
+  for (const MetricMeaning& m : all_kinds().meanings())
     EXPECT_TRUE(seen_.contains(m.name)) << "in no answer: " << m.name;
 }
 

@@ -9,6 +9,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/node.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/scenario/document/scenario_sweep.h"
 #include "orrery/scenario/runner/runner.h"
 
@@ -34,7 +35,7 @@ inline double number_in(const Node& row, std::string_view key, double otherwise)
 inline PublishedRange predicted(Runner& runner, const Node& row, bool seconds) {
   RunOptions options;
   options.breakdown = false;
-  const Answer answer = runner.run(read_scenario(row.at("scenario")), options);
+  const Answer answer = runner.run(read_scenario(all_kinds(), row.at("scenario")), options);
   const std::string name = row.at("metric").as_string();
   const Metric* m = answer.points.at(0).find(name);
   if (m == nullptr) throw NoData(answer.points.at(0).feasibility.reason + " has no " + name);

@@ -7,6 +7,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/node.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/scenario/document/scenario_sweep.h"
 #include "orrery/scenario/runner/runner.h"
 
@@ -57,8 +58,8 @@ TEST(PublishedThroughput, OfNewModelsIsInsideTheIntervals) {
   int rows = 0;
   for (const Published& p : published()) {
     SCOPED_TRACE(p.scenario);
-    const ScenarioSweep scenario =
-        read_scenario(fs::path(ORRERY_SOURCE_DIR) / "scenarios/published" / (p.scenario + ".yaml"));
+    const ScenarioSweep scenario = read_scenario(
+        all_kinds(), fs::path(ORRERY_SOURCE_DIR) / "scenarios/published" / (p.scenario + ".yaml"));
     EXPECT_TRUE(scenario.points.at(0).model.starts_with(p.model));
     const std::optional<Metric> m = predicted(runner, scenario);
     if (!m) {

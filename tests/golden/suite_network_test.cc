@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "orrery/base/error.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
@@ -10,8 +11,8 @@ namespace suite_network_test {
 
 Answer answer_of(const std::string& id) {
   static Runner runner{Bundle()};
-  return runner.run(
-      read_scenario(std::filesystem::path(ORRERY_SOURCE_DIR "/scenarios/suite45/" + id + ".yaml")));
+  return runner.run(read_scenario(
+      all_kinds(), std::filesystem::path(ORRERY_SOURCE_DIR "/scenarios/suite45/" + id + ".yaml")));
 }
 
 double value(const Point& p, std::string_view metric) {
@@ -80,8 +81,11 @@ TEST(SuiteNetwork, HierarchicalAllReduce) {
   Runner runner{Bundle()};
   const auto ask = [&](const std::string& keys) {
     return runner
-        .run(read_scenario(parse_yaml(
-            "hardware: {gpu: h100-sxm}\ncollective: {bytes: 1 GiB, gpus: 32, " + keys + "}", "t")))
+        .run(read_scenario(
+            all_kinds(),
+            parse_yaml(
+                "hardware: {gpu: h100-sxm}\ncollective: {bytes: 1 GiB, gpus: 32, " + keys + "}",
+                "t")))
         .points.at(0);
   };
   const Point steps = ask("algorithm: hierarchical"), ring = ask("algorithm: ring");
@@ -94,6 +98,7 @@ std::string refusal(const std::string& collective) {
   Runner runner{Bundle()};
   try {
     runner.run(read_scenario(
+        all_kinds(),
         parse_yaml("hardware: {gpu: h100-sxm}\ncollective: {" + collective + "}", "q.yaml")));
   } catch (const InputError& e) {
     return e.what();

@@ -4,14 +4,16 @@
 
 #include <cmath>
 
+#include "orrery/kinds/all_kinds.h"
+#include "orrery/scenario/kinds/service/service_question.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
 namespace suite_serving_test {
 
 Scenario scenario(const std::string& id) {
-  return read_scenario(
-             std::filesystem::path(ORRERY_SOURCE_DIR "/scenarios/suite45/" + id + ".yaml"))
+  return read_scenario(all_kinds(), std::filesystem::path(ORRERY_SOURCE_DIR "/scenarios/suite45/" +
+                                                          id + ".yaml"))
       .points.at(0);
 }
 

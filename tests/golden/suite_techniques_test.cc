@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "orrery/base/error.h"
+#include "orrery/kinds/all_kinds.h"
+#include "orrery/scenario/kinds/service/service_question.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
@@ -16,7 +18,8 @@ Runner& runner() {
 }
 
 Scenario scenario(const std::string& path) {
-  return read_scenario(std::filesystem::path(ORRERY_SOURCE_DIR "/scenarios/" + path + ".yaml"))
+  return read_scenario(all_kinds(),
+                       std::filesystem::path(ORRERY_SOURCE_DIR "/scenarios/" + path + ".yaml"))
       .points.at(0);
 }
 

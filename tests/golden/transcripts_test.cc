@@ -1,5 +1,5 @@
-// Do commands print the pinned output? A file tests/golden/*.txt has the command on its first line
-// and the output below.
+// Do commands print the pinned output? A file *.txt of tests/golden has the command on its first
+// line and the output below.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +12,8 @@ namespace transcripts_test {
 
 std::vector<std::filesystem::path> transcripts() {
   std::vector<std::filesystem::path> out;
-  for (const auto& entry : std::filesystem::directory_iterator(ORRERY_SOURCE_DIR "/tests/golden")) {
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(ORRERY_SOURCE_DIR "/tests/golden")) {
     if (entry.path().extension() == ".txt") out.push_back(entry.path());
   }
   std::sort(out.begin(), out.end());

@@ -12,6 +12,8 @@
 #include <random>
 
 #include "orrery/base/quantile.h"
+#include "orrery/scenario/kinds/service/service_detail.h"
+#include "orrery/scenario/kinds/service/service_question.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
@@ -112,7 +114,7 @@ Figures run(int requests, const char* scheduler, int budget) {
   const Answer answer = runner.run(s, options);
   Figures f;
   std::vector<double> e2e;
-  for (const RequestRow& r : answer.points.at(0).requests) {
+  for (const RequestRow& r : service_detail(answer.points.at(0)).requests) {
     e2e.push_back(r.e2e.value());
     f.e2e += r.e2e.value() / requests;
     f.ttft += r.ttft.value() / requests;

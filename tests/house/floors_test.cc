@@ -23,7 +23,7 @@ Plan plan_of_tree() { return parse_plan(read_text(kRoot / "cmake/rooms.txt")); }
 // A small house: base below, two rooms side by side on floor 1, and one above with inner rooms.
 const Plan kHouse = parse_plan(
     "0 base\n    front b.h\n1 hardware\n    front g.h\n1 model\n    front m.h\n2 workload\n"
-    "    inner ops < plan, lists < program; notes\n    front ops/op.h\n");
+    "    inner ops < plan, lists < kinds/* < program; notes\n    front ops/op.h\n");
 
 TEST(Rooms, ListIsParsedAndChecked) {
   const Plan plan = parse_plan("# comment\n0 base\n    front x/a.h\n\n12 attic\n");
@@ -42,7 +42,8 @@ TEST(Rooms, InnerRoomsHaveFloors) {
   EXPECT_EQ(workload.inner.at("ops"), 0);
   EXPECT_EQ(workload.inner.at("plan"), 1);
   EXPECT_EQ(workload.inner.at("lists"), 1);
-  EXPECT_EQ(workload.inner.at("program"), 2);
+  EXPECT_EQ(workload.shelves.at("kinds"), 2);
+  EXPECT_EQ(workload.inner.at("program"), 3);
   EXPECT_TRUE(workload.apart.contains("notes"));
   EXPECT_FALSE(workload.apart.contains("ops"));
 }
@@ -59,6 +60,15 @@ TEST(Includes, InsideARoomOnlyLowerInnerRoomsAreAllowed) {
   EXPECT_EQ(faults("orrery/workload/ops/p.cc", "orrery/workload/program/l.h"), 1u);
   EXPECT_EQ(faults("orrery/workload/program/p.cc", "orrery/workload/notes/n.h"), 1u);
   EXPECT_EQ(faults("orrery/workload/notes/n.cc", "orrery/workload/ops/op.h"), 1u);
+}
+
+TEST(Includes, FoldersOfAShelfAreInnerRoomsOfOneFloor) {
+  EXPECT_EQ(faults("orrery/workload/kinds/a/p.cc", "orrery/workload/kinds/a/q.h"), 0u);
+  EXPECT_EQ(faults("orrery/workload/kinds/a/p.cc", "orrery/workload/plan/q.h"), 0u);
+  EXPECT_EQ(faults("orrery/workload/program/p.cc", "orrery/workload/kinds/a/q.h"), 0u);
+  EXPECT_EQ(faults("orrery/workload/kinds/a/p.cc", "orrery/workload/kinds/b/q.h"), 1u);
+  EXPECT_EQ(faults("orrery/workload/plan/p.cc", "orrery/workload/kinds/a/q.h"), 1u);
+  EXPECT_EQ(faults("orrery/workload/kinds/p.cc", "orrery/workload/kinds/a/q.h"), 1u);
 }
 
 TEST(Includes, AFileOutsideTheInnerRoomsIsAFault) {
@@ -128,13 +138,18 @@ TEST(Tree, EveryIncludeKeepsTheFloors) {
 
 TEST(Tree, TheFoldersAreTheRooms) {
   std::set<std::string> listed;
-  for (const auto& [name, room] : plan_of_tree()) {
+  const Plan plan = plan_of_tree();
+  for (const auto& [name, room] : plan) {
     if (room.inner.empty()) listed.insert(name);
     for (const auto& [inner, floor] : room.inner) listed.insert(name + "/" + inner);
   }
   std::set<std::string> folders;
   for (const auto& file : sources_below(kRoot, "orrery")) {
-    folders.insert(path(file).parent_path().lexically_relative("orrery").generic_string());
+    const path folder = path(file).parent_path().lexically_relative("orrery");
+    const auto room = plan.find(folder.begin()->string());
+    const path shelf = folder.parent_path().lexically_relative(*folder.begin());
+    const bool on_shelf = room != plan.end() && room->second.shelves.contains(shelf.string());
+    if (!on_shelf) folders.insert(folder.generic_string());
   }
   EXPECT_EQ(folders, listed);
 }

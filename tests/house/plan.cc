@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <regex>
 #include <sstream>
 #include <stdexcept>
@@ -12,13 +13,14 @@
 namespace orrery::house {
 namespace {
 
-// "orrery/<room>/<inner>/<file>" or "orrery/<room>/<file>". The room of any other path is empty.
+// "orrery/<room>/<inner>/<file>" or "orrery/<room>/<file>", where <inner> has two parts on a shelf.
+// The room of any other path is empty.
 struct Place {
   std::string_view room, inner;
   std::string_view in_room;  // the path below the room's folder
 };
 
-Place place_of(std::string_view path) {
+Place place_of(const Plan& plan, std::string_view path) {
   constexpr std::string_view kRoot = "orrery/";
   if (!path.starts_with(kRoot)) return {};
   path.remove_prefix(kRoot.size());
@@ -26,13 +28,28 @@ Place place_of(std::string_view path) {
   if (slash == std::string_view::npos) return {};
   Place place{path.substr(0, slash), {}, path.substr(slash + 1)};
   const auto second = place.in_room.find('/');
-  if (second != std::string_view::npos) place.inner = place.in_room.substr(0, second);
+  if (second == std::string_view::npos) return place;
+  place.inner = place.in_room.substr(0, second);
+  const auto room = plan.find(place.room);
+  if (room == plan.end() || !room->second.shelves.contains(place.inner)) return place;
+  const auto third = place.in_room.find('/', second + 1);
+  if (third != std::string_view::npos) place.inner = place.in_room.substr(0, third);
   return place;
+}
+
+// The floor of an inner room; nothing: it is none.
+std::optional<int> floor_of(const Room& room, std::string_view inner) {
+  if (const auto own = room.inner.find(inner); own != room.inner.end()) return own->second;
+  const auto slash = inner.find('/');
+  if (slash == std::string_view::npos) return std::nullopt;
+  const auto shelf = room.shelves.find(inner.substr(0, slash));
+  if (shelf == room.shelves.end()) return std::nullopt;
+  return shelf->second;
 }
 
 // "a < b, c; d": inner rooms on the floors 0, 1 and 1, and one without relation to them.
 void parse_inner(Room& room, const std::string& text) {
-  static const std::regex kName("([a-z_]+)|([<,;])|( +)|(.)");
+  static const std::regex kName("([a-z_]+(?:/\\*)?)|([<,;])|( +)|(.)");
   int floor = 0;
   bool apart = false;
   for (std::sregex_iterator it(text.begin(), text.end(), kName), end; it != end; ++it) {
@@ -41,6 +58,10 @@ void parse_inner(Room& room, const std::string& text) {
     if (word == "<") ++floor;
     if (word == ";") apart = true;
     if (!(*it)[1].matched) continue;
+    if (word.ends_with("/*")) {
+      room.shelves.emplace(word.substr(0, word.size() - 2), floor);
+      continue;
+    }
     if (!room.inner.emplace(word, floor).second) {
       throw std::runtime_error("rooms: inner room '" + word + "' stands twice");
     }
@@ -51,14 +72,13 @@ void parse_inner(Room& room, const std::string& text) {
 // Why a file of `room` at `from` may not include `to` of the same room; empty if it may.
 std::string inner_fault(const Room& room, const Place& from, const Place& to) {
   if (from.inner == to.inner) return {};
-  const auto own = room.inner.find(from.inner);
-  const auto other = room.inner.find(to.inner);
-  if (own == room.inner.end() || other == room.inner.end()) return {};  // told of the file itself
+  const auto own = floor_of(room, from.inner), other = floor_of(room, to.inner);
+  if (!own || !other) return {};  // told of the file itself
   if (room.apart.contains(from.inner) || room.apart.contains(to.inner)) {
     return fmt::format("joins inner room {}, which is apart",
                        room.apart.contains(from.inner) ? from.inner : to.inner);
   }
-  if (other->second < own->second) return {};
+  if (*other < *own) return {};
   return fmt::format("is in inner room {}, which is not below {}", to.inner, from.inner);
 }
 
@@ -112,7 +132,7 @@ std::vector<Include> quoted_includes(std::string_view source) {
 std::vector<std::string> include_faults(const Plan& plan, std::string_view path,
                                         std::string_view source) {
   std::vector<std::string> faults;
-  const Place from = place_of(path);
+  const Place from = place_of(plan, path);
   const auto own = plan.find(from.room);
   const bool in_library = path.starts_with("orrery/");
   const bool is_face = path.starts_with("apps/") || path.starts_with("bindings/");
@@ -123,7 +143,7 @@ std::vector<std::string> include_faults(const Plan& plan, std::string_view path,
   }
   if (in_library && own->second.inner.empty() != from.inner.empty()) {
     faults.push_back(fmt::format("{}:1: its folder is no inner room of cmake/rooms.txt", path));
-  } else if (in_library && !from.inner.empty() && !own->second.inner.contains(from.inner)) {
+  } else if (in_library && !from.inner.empty() && !floor_of(own->second, from.inner)) {
     faults.push_back(
         fmt::format("{}:1: '{}' is no inner room of cmake/rooms.txt", path, from.inner));
   }
@@ -132,7 +152,7 @@ std::vector<std::string> include_faults(const Plan& plan, std::string_view path,
     const auto fault = [&](std::string_view why) {
       faults.push_back(fmt::format("{}:{}: \"{}\" {}", path, include.line, target, why));
     };
-    const Place to = place_of(target);
+    const Place to = place_of(plan, target);
     const auto room = plan.find(to.room);
     if (room == plan.end()) {
       if (target.starts_with("orrery/")) {

@@ -14,6 +14,8 @@ struct Room {
   int floor = 0;
   // Floor of each inner room inside this room, from 0. Empty: the room's files lie in its folder.
   std::map<std::string, int, std::less<>> inner;
+  // Folders of which every folder is an inner room, and the floor of these.
+  std::map<std::string, int, std::less<>> shelves;
   // Inner rooms that include no other inner room and that none includes.
   std::set<std::string, std::less<>> apart;
   // Headers that other rooms may include, relative to the room's folder.

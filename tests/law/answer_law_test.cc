@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "orrery/base/node.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/model/architecture/parameters.h"
 #include "orrery/model/catalog/catalog.h"
 #include "orrery/scenario/runner/runner.h"
@@ -113,6 +114,7 @@ TEST(AnswerLaw, ThroughputDoesNotFallWithBatch) {
 TEST(AnswerLaw, MemoryGrowsWithLengthAndBatch) {
   for (const char* id : {"llama-3-8b", "gemma-3-27b", "deepseek-v2-lite", "falcon-7b"}) {
     const Answer a = totals(read_scenario(
+        all_kinds(),
         parse_yaml("model: " + std::string(id) +
                        "\nhardware: {gpu: h100-sxm}\n"
                        "workload: {isl: [128, 512, 2048, 8192], osl: 64, batch: [1, 4]}\n",
@@ -128,6 +130,7 @@ TEST(AnswerLaw, MemoryGrowsWithLengthAndBatch) {
 
 TEST(AnswerLaw, SweepsRunWithTheLastFastest) {
   const Answer a = totals(read_scenario(
+      all_kinds(),
       parse_yaml("{model: llama-3-8b, hardware: {gpu: h100-sxm}, parallel: {tp: [2, 1]},"
                  " workload: {isl: [64, 32], osl: [8, 16], batch: [3, 1]}}",
                  "s.yaml")));

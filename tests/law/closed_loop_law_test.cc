@@ -6,6 +6,7 @@
 #include <random>
 
 #include "orrery/base/quantile.h"
+#include "orrery/scenario/kinds/service/service_question.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {

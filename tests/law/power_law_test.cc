@@ -15,6 +15,8 @@
 #include "orrery/energy/power/clock_power.h"
 #include "orrery/energy/power/step_power.h"
 #include "orrery/hardware/catalog.h"
+#include "orrery/kinds/all_kinds.h"
+#include "orrery/scenario/kinds/service/service_detail.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
@@ -157,7 +159,7 @@ Answer answer_of(const std::string& question) {
   static Runner runner{Bundle()};
   RunOptions options;
   options.steps = true;
-  return runner.run(read_scenario(parse_yaml(question, "power.yaml")), options);
+  return runner.run(read_scenario(all_kinds(), parse_yaml(question, "power.yaml")), options);
 }
 
 double value(const Point& p, std::string_view name) {
@@ -272,10 +274,12 @@ TEST(PowerLaw, ThePowerOverTimeOfAServiceAddsUpUnderEveryKnob) {
                                "}, load: {requests: 200, rate: 20, isl: 512, osl: 64}}");
     const Point& p = a.points.front();
     double sum = 0;
-    for (std::size_t i = 0; i < p.power.power.size(); ++i)
-      sum +=
-          p.power.power[i].value() *
-          std::min(p.power.window, p.power.end - p.power.window * static_cast<double>(i)).value();
+    for (std::size_t i = 0; i < service_detail(p).power.power.size(); ++i)
+      sum += service_detail(p).power.power[i].value() *
+             std::min(service_detail(p).power.window,
+                      service_detail(p).power.end -
+                          service_detail(p).power.window * static_cast<double>(i))
+                 .value();
     EXPECT_NEAR(sum, value(p, "energy") * 1e3, kExact * sum) << knobs;
     EXPECT_NEAR(sum, value(p, "energy_per_request") * 200, kExact * sum) << knobs;
   }

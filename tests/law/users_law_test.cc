@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/scenario/document/scenario_sweep.h"
 #include "orrery/scenario/runner/runner.h"
 #include "orrery/workload/ops/op.h"
@@ -28,6 +29,7 @@ double tokens_per_second(const Service& s, int users) {
   RunOptions options;
   options.intervals = options.breakdown = false;
   const ScenarioSweep question = read_scenario(
+      all_kinds(),
       parse_yaml(fmt::format("model: {}\nhardware: {{gpu: {}}}\nengine: {{profile: {}}}\n"
                              "parallel: {{tp: {}, ep: {}}}\n"
                              "workload: {{isl: 1024, osl: 1024, batch: {}}}\n",
@@ -80,7 +82,7 @@ Parts parts(int gpus, const std::string& more, double skew = 1.01) {
       gpus, gpus, more, gpus * kSequences, skew);
   RunOptions options;
   options.intervals = false;
-  const Answer answer = runner.run(read_scenario(parse_yaml(text, "s.yaml")), options);
+  const Answer answer = runner.run(read_scenario(all_kinds(), parse_yaml(text, "s.yaml")), options);
   const Point& point = answer.points.at(0);
   EXPECT_TRUE(point.feasibility.fits) << gpus << " " << point.feasibility.reason;
   Parts p;
@@ -212,7 +214,8 @@ std::optional<Step> step_of(const AnyService& s, int tp, int users) {
       "workload: {{isl: 1024, osl: 1024, batch: {}}}}}",
       s.model, s.gpu, s.engine, tp, s.experts_split ? tp : 1, users);
   try {
-    const Answer answer = runner.run(read_scenario(parse_yaml(text, "s.yaml")), options);
+    const Answer answer =
+        runner.run(read_scenario(all_kinds(), parse_yaml(text, "s.yaml")), options);
     const Point& p = answer.points.at(0);
     if (!p.feasibility.fits) return {};
     Step step{p.find("output_throughput")->value,

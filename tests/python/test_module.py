@@ -197,7 +197,7 @@ class Answers(unittest.TestCase):
 
 class Declarations(unittest.TestCase):
     def test_docstrings_and_signatures_have_every_key(self):
-        for verb in orrery._SUMMARIES:
+        for verb in orrery._VERBS:
             function = getattr(orrery, verb)
             names = inspect.signature(function).parameters
             for name, key in orrery._keywords(verb).items():
@@ -208,12 +208,12 @@ class Declarations(unittest.TestCase):
         file = pathlib.Path(orrery.__file__).with_suffix(".pyi")
         functions = {f.name: f for f in ast.parse(file.read_text()).body
                      if isinstance(f, ast.FunctionDef)}
-        for verb in orrery._SUMMARIES:
+        for verb in orrery._VERBS:
             arguments = functions[verb].args
             names = {a.arg for a in arguments.args + arguments.kwonlyargs}
-            words = set(orrery._WORDS.get(verb, []))
+            words = set(orrery._VERBS[verb]["words"])
             self.assertEqual(names, set(orrery._keywords(verb)) | words)
-        self.assertLessEqual(set(orrery.__all__) - set(functions) - set(orrery._SUMMARIES),
+        self.assertLessEqual(set(orrery.__all__) - set(functions) - set(orrery._VERBS),
                              {c.name for c in ast.parse(file.read_text()).body
                               if isinstance(c, ast.ClassDef)})
 

@@ -15,16 +15,15 @@ const nothing: Asked = { question: null, answer: null, error: null, progress: nu
 
 const kPause = 5; // ms after the last key stroke
 
-/** Where a question is asked: the kernels of an estimate are of one point, the one that is shown. */
-const pathOf = (question: Question, shown: number) =>
-  question.verb === "estimate" ? `estimate/kernels/${shown}` : question.verb;
+/** Where a question is asked: kernels are of one point, the one that is shown. */
+const pathOf = (question: Question, shown: number) => `${question.verb}/kernels/${shown}`;
 
 /** The point of an answer that is shown, with its kernels, which are asked for when another one is picked; the point before it until they come. */
 export function useKernels(question: Question, answer: Answer, index: number): Point {
   const [asked, setAsked] = useState<{ answer: Answer; index: number; point: Point } | null>(null);
   const last = useRef<{ answer: Answer; point: Point } | null>(null);
   const point = answer.points[index];
-  const wanted = index > 0 && question.verb === "estimate" && point.fits && !point.kernels;
+  const wanted = index > 0 && !waits(question.verb) && point.fits && !point.kernels && !!answer.points[0].kernels;
   useEffect(() => {
     if (!wanted) return undefined;
     const own = new AbortController();

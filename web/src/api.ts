@@ -17,6 +17,32 @@ export interface Key {
 }
 export type Keys = Record<string, Key[]>;
 
+/** A form of a verb: the keys that are shown first, and values to begin with. */
+export interface VerbForm {
+  title: string;
+  when: string; // the values by which a question is of this form: "train=true", "network in models"
+  usual: string[];
+  values: Record<string, string>;
+  marker?: [string, string]; // a path and a value that make a document ask this kind
+}
+/** A verb of a kind of question, as the server knows it. */
+export interface Verb {
+  name: string;
+  heading: string;
+  help: string;
+  words: string[]; // keys that may be given without their names; the first is the word after the verb
+  forms: VerbForm[];
+  figures: string[]; // metrics that are shown first
+  across: string[];
+  up: string[];
+  files: string[]; // keys that take the text of a file
+  compared: string;
+  steps: boolean;
+  waits: boolean;
+  alternatives: boolean;
+  timeline: string;
+}
+
 export interface GpuFacts {
   id: string;
   name: string;
@@ -33,6 +59,8 @@ export interface Facts {
   chips: string[];
   networks: string[];
   engines: string[];
+  archs: string[];
+  workloads: string[];
   recipes: string[];
 }
 
@@ -101,6 +129,7 @@ async function fetched<T>(path: string): Promise<T> {
   return (await reply.json()) as T;
 }
 export const fetchKeys = () => fetched<Keys>("/api/v1/keys");
+export const fetchVerbs = () => fetched<Verb[]>("/api/v1/verbs");
 export const fetchFacts = () => fetched<Facts>("/api/v1/facts");
 
 function errorOf(text: string): ApiError {

@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { ApiError, fetchTimeline, type Trace, type TraceEvent } from "./api";
 import { axis, Chart, tooltip, type Colours, type Option } from "./chart";
 import { duration, number } from "./format";
-import { toBody, type Question } from "./question";
+import { toBody, verbOf, type Question } from "./question";
 
 const kMostBoxes = 6000;
 
@@ -156,11 +156,10 @@ export function Events({ question, index }: { question: Question; index: number 
     const from = Math.min(100 - wide, Math.max(0, zoom[0]));
     setZoom([from, from + wide]);
   };
-  const train = question.verb === "train";
   return (
     <section class="card" data-view="events">
       <div class="head">
-        <h2>{train ? "Timeline of an iteration" : "Timeline of the steps"}</h2>
+        <h2>{verbOf(question.verb).timeline}</h2>
         <div class="choice" role="group" aria-label="timeline">
           <button aria-pressed={open} onClick={() => setOpen(!open)}>
             {open ? "Hide" : "Show"}
@@ -193,7 +192,7 @@ export function Events({ question, index }: { question: Question; index: number 
             ))}
           </ul>
           <Chart
-            label={`${drawn.boxes.length} ${train ? "passes and transfers" : "steps"} of ${drawn.rows.map((r) => r.name).join(", ")} in ${duration(drawn.end * 1e3)}`}
+            label={`${drawn.boxes.length} slices of ${drawn.rows.map((r) => r.name).join(", ")} in ${duration(drawn.end * 1e3)}`}
             height={70 + Math.max(70, 26 * drawn.rows.length)}
             make={(c) => boxesOption(drawn, zoom, c)}
             deps={[drawn, zoom]}
@@ -203,7 +202,7 @@ export function Events({ question, index }: { question: Question; index: number 
           )}
           {drawn.all > drawn.boxes.length && (
             <p class="note">
-              The first {number(drawn.boxes.length)} of {number(drawn.all)}; the command line writes all of them ({train ? "--timeline" : "--steps-file"} FILE.json).
+              The first {number(drawn.boxes.length)} of {number(drawn.all)}; the command line writes all of them.
             </p>
           )}
         </>

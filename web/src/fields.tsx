@@ -23,8 +23,9 @@ export function choicesOf(key: Key, facts: Facts): Choice[] | null {
     return [...noted(["all"], "every device"), ...noted(facts.devices, "networks"), ...noted(chips, "LLMs"), ...gpus()];
   }
   if (last === "gpu") return gpus();
-  if (last === "node") return named(facts.nodes);
   if (key.path === "engine.profile" || last === "engines") return named(facts.engines);
+  const own = (facts as unknown as Record<string, unknown>)[`${last}s`];
+  if (Array.isArray(own) && own.every((n) => typeof n === "string")) return named(own as string[]);
   return null;
 }
 
@@ -41,10 +42,11 @@ interface FieldProps {
   value: string;
   error?: string;
   facts: Facts;
+  file: boolean; // the value may be the text of a file
   set: (value: string) => void;
 }
 
-export function Field({ of: key, value, error, facts, set }: FieldProps) {
+export function Field({ of: key, value, error, facts, file, set }: FieldProps) {
   const id = useId();
   const choices = useMemo(() => choicesOf(key, facts), [key, facts]);
   const help = [key.help, key.unit ? `in ${key.unit}` : "", key.needs ? `needs ${key.needs}` : ""];
@@ -69,6 +71,16 @@ export function Field({ of: key, value, error, facts, set }: FieldProps) {
           aria-invalid={!!error}
           aria-describedby={error ? id + "-error" : id + "-help"}
           onInput={(e) => set(e.currentTarget.value)}
+        />
+      )}
+      {file && (
+        <input
+          type="file"
+          aria-label={`file of ${key.name}`}
+          onChange={async (e) => {
+            const chosen = e.currentTarget.files?.[0];
+            if (chosen) set(await chosen.text());
+          }}
         />
       )}
       {error && (

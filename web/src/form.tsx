@@ -2,7 +2,7 @@
 import { useMemo, useState } from "preact/hooks";
 import type { ApiError, Facts, Key } from "./api";
 import { Field } from "./fields";
-import { usualOf, type Question } from "./question";
+import { formOf, verbOf, type Question } from "./question";
 
 interface Props {
   question: Question;
@@ -28,7 +28,7 @@ export function saying(error: ApiError): string {
 
 export function Form({ question, keys, facts, error, set }: Props) {
   const [search, setSearch] = useState("");
-  const first = usualOf(question, facts);
+  const first = formOf(question, facts).usual;
   const byName = useMemo(() => new Map(keys.map((k) => [k.name, k])), [keys]);
   const given = Object.keys(question.values).filter((k) => question.values[k] && !first.includes(k));
   const shown = [...first, ...given].map((n) => byName.get(n)).filter((k): k is Key => !!k);
@@ -48,6 +48,7 @@ export function Form({ question, keys, facts, error, set }: Props) {
       value={question.values[k.name] ?? ""}
       error={isAbout(error, k) && error ? saying(error) : undefined}
       facts={facts}
+      file={verbOf(question.verb).files.includes(k.name)}
       set={(v) => set(k.name, v)}
     />
   );

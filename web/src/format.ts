@@ -1,5 +1,6 @@
 // Numbers as people read them.
 import type { Metric, Point } from "./api";
+import { verbOf } from "./question";
 
 // By the number of digits behind the point. Making a formatter takes longer than using it a hundred times.
 const kFormats = [0, 1, 2, 3, 4, 5, 6].map(
@@ -31,12 +32,14 @@ export function duration(us: number): string {
 }
 export const words = (name: string) => name.replace(/_/g, " ");
 
-const beside = new Set(["fits", "reason", "metrics", "memory", "energy", "energy_by_kernel", "kernels", "notes", "limit", "meets_slo", "replay", "chakra"]);
-/** The values that say where in the sweep a point is. */
-export const places = (p: Point): [string, string][] =>
-  Object.entries(p)
-    .filter(([k, v]) => !beside.has(k) && typeof v !== "object")
+/** The values that say where in the sweep a point is: they stand in front of whether it fits. */
+export const places = (p: Point): [string, string][] => {
+  const all = Object.entries(p);
+  return all
+    .slice(0, all.findIndex(([k]) => k === "fits"))
+    .filter(([, v]) => typeof v !== "object")
     .map(([k, v]) => [k, String(v)]);
+};
 /** The keys whose values differ between points. */
 export function varied(points: Point[]): string[] {
   const keys = new Set(points.flatMap((p) => places(p).map(([k]) => k)));
@@ -53,15 +56,8 @@ export const placeText = (p: Point, keys: string[]) => keys.map((k) => `${words(
 
 export const lowerIsBetter = (name: string) => !/throughput|mfu|^rate$|bandwidth|busbw|algbw|efficiency|max_|headroom|chance|attainment|goodput|concurrency/.test(name);
 
-const head: Record<string, string[]> = {
-  estimate: ["ttft", "tpot", "e2e", "output_throughput", "power", "energy_per_token"],
-  memory: ["memory", "weights", "kv_cache_per_request", "max_concurrency"],
-  simulate: ["ttft_p99", "tpot_p99", "e2e_p99", "output_throughput", "goodput", "max_rate", "slo_attainment", "running"],
-  train: ["iteration_time", "throughput", "mfu", "memory", "bubble", "time_to_train", "cost"],
-  plan: ["cost_per_hour", "time_to_train", "ttft_p99", "tpot_p99", "output_throughput", "cost", "gpu_hours", "headroom", "chance"],
-  network: ["time", "algbw", "busbw", "power", "energy", "cost_per_million_calls"],
-  kernel: ["time", "rate", "bandwidth", "efficiency", "power", "cost_per_million_calls"],
-  edge: ["latency", "throughput", "macs", "output_throughput", "prefill_throughput", "tpot", "ttft", "memory", "max_context"],
-};
 /** The metrics that an answer is first asked for. */
-export const headline = (verb: string, p: Point) => (head[verb] ?? []).filter((n) => p.metrics[n]).slice(0, 6);
+export const headline = (verb: string, p: Point) => {
+  const own = verbOf(verb).figures.filter((n) => p.metrics[n]);
+  return (own.length ? own : Object.keys(p.metrics)).slice(0, 6);
+};

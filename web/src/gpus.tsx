@@ -2,10 +2,11 @@
 import { useState } from "preact/hooks";
 import type { Facts, Point } from "./api";
 import { headline, interval, lowerIsBetter, number, words } from "./format";
+import { verbOf } from "./question";
 
 export function Gpus({ verb, points, facts, pick }: { verb: string; points: Point[]; facts: Facts; pick: (i: number) => void }) {
   const [wanted, setWanted] = useState("");
-  const key = verb === "edge" ? "device" : "gpu";
+  const key = verbOf(verb).compared || "gpu";
   const ids = [...new Set(points.map((p) => String(p[key] ?? "")))].filter((id) => id);
   if (ids.length < 3) return null;
   const names = [...new Set(points.flatMap((p) => Object.keys(p.metrics)))];

@@ -1,14 +1,14 @@
 // The page: a form on the left, its answer on the right, and the whole question in the address.
 import { render } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { fetchFacts, fetchKeys, type Answer, type Facts, type Keys, type Point } from "./api";
+import { fetchFacts, fetchKeys, fetchVerbs, type Answer, type Facts, type Keys, type Point } from "./api";
 import { useAnswer, useKernels, type Asked } from "./answering";
 import { Events } from "./events";
 import { Gpus } from "./gpus";
 import { Form, isAbout, saying } from "./form";
 import { number, placeText, telling, varied } from "./format";
 import { Energy } from "./energy";
-import { edgeOf, fromAddress, isLlm, isRun, planned, start, titles, toAddress, toCommand, toPython, toYaml, turned, usualOf, verbs, waits, type Question } from "./question";
+import { formOf, fromAddress, learn, reformed, start, titleOf, toAddress, toCommand, toPython, toYaml, turned, verbOf, verbs, waits, type Question } from "./question";
 import { Figures, Front, Kernels, Load, Memory, Metrics, Notes, Plans, Roofline, Sweep } from "./views";
 import "./style.css";
 
@@ -40,7 +40,7 @@ function Theme() {
   );
 }
 
-function CopyButtons({ question, keys }: { question: Question; keys: Keys }) {
+function CopyButtons({ question, keys, facts }: { question: Question; keys: Keys; facts: Facts }) {
   const [said, setSaid] = useState("");
   const [shown, setShown] = useState<{ name: string; text: string } | null>(null);
   const copy = async (name: string, text: string) => {
@@ -58,7 +58,7 @@ function CopyButtons({ question, keys }: { question: Question; keys: Keys }) {
       <div class="choice" role="group" aria-label="copy the question">
         <button onClick={() => copy("Link", location.href)}>Link</button>
         <button onClick={() => copy("Command", toCommand(question))}>Command</button>
-        <button onClick={() => copy("YAML", toYaml(question, keys[question.verb]))}>YAML</button>
+        <button onClick={() => copy("YAML", toYaml(question, keys[question.verb], facts))}>YAML</button>
         <button onClick={() => copy("Python", toPython(question))}>Python</button>
         <span class="said" role="status">
           {said}
@@ -133,12 +133,14 @@ function AnswerBody({ answer, question, facts, other }: BodyProps) {
     if (picked >= points.length) setPicked(0);
   }, [points.length]);
   const { verb } = question;
+  const of = verbOf(verb);
   const point = points[Math.max(0, at)];
   const step = useKernels(question, answer, Math.max(0, at));
-  const keys = telling(points, varied(points).filter((k) => k !== "gpus" || verb === "network"));
+  const apart = varied(points); // the number of GPUs mostly follows from other values
+  const keys = telling(points, [...apart.filter((k) => k !== "gpus"), ...apart.filter((k) => k === "gpus")]);
   return (
     <>
-      {points.length > 1 && verb !== "plan" && <p class="where">Point {at + 1} of {points.length}: {placeText(point, keys)}</p>}
+      {points.length > 1 && !of.alternatives && <p class="where">Point {at + 1} of {points.length}: {placeText(point, keys)}</p>}
       {!point.fits && (
         <p class="misfit" role="alert">
           Does not fit: {(point.reason ?? "").replace(/^does not fit: /, "")}
@@ -146,18 +148,18 @@ function AnswerBody({ answer, question, facts, other }: BodyProps) {
       )}
       <Figures verb={verb} point={point} other={other} />
       {point.limit && <p class="limit">{point.limit}</p>}
-      {verb === "plan" && <Plans points={points} picked={at} pick={setPicked} />}
-      {points.length > 1 && verb === "simulate" && <Load points={points} />}
-      {points.length > 2 && verb !== "plan" && <Gpus verb={verb} points={points} facts={facts} pick={setPicked} />}
-      {points.length > 1 && verb !== "plan" && <Sweep verb={verb} points={points} picked={at} pick={setPicked} />}
-      {points.length > 1 && verb !== "memory" && <Front verb={verb} points={points} picked={at} pick={setPicked} />}
-      {(verb === "train" || verb === "simulate") && point.fits && <Events question={question} index={Math.max(0, at)} />}
+      {of.alternatives && <Plans points={points} picked={at} pick={setPicked} />}
+      {points.length > 1 && <Load points={points} />}
+      {points.length > 2 && of.compared && <Gpus verb={verb} points={points} facts={facts} pick={setPicked} />}
+      {points.length > 1 && !of.alternatives && <Sweep verb={verb} points={points} picked={at} pick={setPicked} />}
+      {points.length > 1 && <Front verb={verb} points={points} picked={at} pick={setPicked} />}
+      {of.timeline && point.fits && <Events question={question} index={Math.max(0, at)} />}
       <Memory point={point} />
       <Energy point={point} />
       <Kernels point={step} />
       <Roofline point={step} points={points} facts={facts} />
       <section class="card">
-        <details open={["memory", "network", "kernel", "edge"].includes(verb) || !!other}>
+        <details open={!(of.steps || of.waits) || !!other}>
           <summary>
             <h2>All figures</h2>
           </summary>
@@ -204,10 +206,11 @@ function Page({ keys, facts }: { keys: Keys; facts: Facts }) {
   const actions = now === 0 ? actionsA : actionsB;
   const { error } = asked;
   const formKeys = keys[question.verb];
-  const placed = formKeys.some((k) => isAbout(error, k) && (usualOf(question, facts).includes(k.name) || question.values[k.name]));
-  const edge = question.verb === "edge";
-  const allGpus = () => {
-    if (edge) return change({ ...question, values: { ...question.values, device: "all" } });
+  const of = verbOf(question.verb);
+  const form = formOf(question, facts);
+  const placed = formKeys.some((k) => isAbout(error, k) && (form.usual.includes(k.name) || question.values[k.name]));
+  const compareAll = () => {
+    if (of.compared !== "gpu") return change({ ...question, values: { ...question.values, [of.compared]: "all" } });
     const data = facts.gpus.filter((g) => g.memory_gb >= 60 && g.bandwidth_gb_s > 1000).map((g) => g.id);
     return change({ ...question, values: { ...question.values, gpu: data.slice(0, 24).join(",") } });
   };
@@ -219,9 +222,9 @@ function Page({ keys, facts }: { keys: Keys; facts: Facts }) {
           <img src="/icon.svg" alt="" width="22" height="22" /> Orrery
         </a>
         <nav aria-label="kinds of questions">
-          {verbs.map((v) => (
-            <button key={v} aria-current={v === question.verb ? "page" : undefined} onClick={() => change(turned(question, v, keys))}>
-              {titles[v]}
+          {verbs.map(({ name, help }) => (
+            <button key={name} title={help} aria-current={name === question.verb ? "page" : undefined} onClick={() => change(turned(question, name, keys))}>
+              {titleOf(name)}
             </button>
           ))}
         </nav>
@@ -229,7 +232,7 @@ function Page({ keys, facts }: { keys: Keys; facts: Facts }) {
       </header>
       <div class="body">
         <form
-          aria-label={`${titles[question.verb]}: the question`}
+          aria-label={`${titleOf(question.verb)}: the question`}
           onSubmit={(e) => {
             e.preventDefault();
             actions.run();
@@ -253,26 +256,17 @@ function Page({ keys, facts }: { keys: Keys; facts: Facts }) {
               </button>
             )}
           </div>
-          {question.verb === "plan" && (
-            <div class="choice compare" role="group" aria-label="what is planned">
-              {["A service", "A training run"].map((name, i) => (
-                <button type="button" key={name} aria-pressed={isRun(question) === (i === 1)} onClick={() => change(planned(question, i === 1))}>
-                  {name}
-                </button>
-              ))}
-            </div>
-          )}
-          {edge && (
-            <div class="choice compare" role="group" aria-label="what runs">
-              {["A network", "An LLM"].map((name, i) => (
-                <button type="button" key={name} aria-pressed={isLlm(question, facts) === (i === 1)} onClick={() => change(edgeOf(i === 1))}>
-                  {name}
+          {of.forms.length > 1 && (
+            <div class="choice compare" role="group" aria-label="form of the question">
+              {of.forms.map((f) => (
+                <button type="button" key={f.title} aria-pressed={f === form} onClick={() => change(reformed(question, f))}>
+                  {f.title}
                 </button>
               ))}
             </div>
           )}
           <Form
-            key={question.verb + now + isRun(question)}
+            key={question.verb + now + form.title}
             question={question}
             keys={formKeys}
             facts={facts}
@@ -283,16 +277,20 @@ function Page({ keys, facts }: { keys: Keys; facts: Facts }) {
             <button class="run" type="submit">
               {waits(question.verb) ? "Run" : "Ask again"}
             </button>
-            {formKeys.some((k) => k.name === "gpu") && question.verb !== "plan" && (
-              <button type="button" onClick={allGpus} title={edge ? "ask for every device" : "ask for every data-centre GPU of the catalog with at least 60 GB"}>
-                {edge ? "All devices" : "Compare GPUs"}
+            {of.compared && (
+              <button
+                type="button"
+                onClick={compareAll}
+                title={of.compared === "gpu" ? "ask for every data-centre GPU of the catalog with at least 60 GB" : `ask for every ${of.compared}`}
+              >
+                {of.compared === "gpu" ? "Compare GPUs" : `All ${of.compared}s`}
               </button>
             )}
           </div>
           <p class="hint">Lists and ranges ask several points: 1,2,4 or 1-64*2.</p>
         </form>
         <main>
-          <CopyButtons question={question} keys={keys} />
+          <CopyButtons question={question} keys={keys} facts={facts} />
           <Status asked={asked} live={!waits(question.verb)} cancel={actions.cancel} />
           {error && error.kind !== "cancelled" && !placed && (
             <p class="misfit" role="alert">
@@ -302,11 +300,11 @@ function Page({ keys, facts }: { keys: Keys; facts: Facts }) {
           {compared ? (
             <div class="columns">
               <section aria-label="answer A">
-                <h1>A: {titles[questions[0].verb]}</h1>
+                <h1>A: {titleOf(questions[0].verb)}</h1>
                 <AnswerView asked={a} facts={facts} />
               </section>
               <section aria-label="answer B">
-                <h1>B: {titles[questions[1].verb]}</h1>
+                <h1>B: {titleOf(questions[1].verb)}</h1>
                 <AnswerView asked={b} facts={facts} other={pointA} />
               </section>
             </div>
@@ -328,7 +326,8 @@ async function boot() {
   const place = document.getElementById("page")!;
   applyTheme(localStorage.getItem(kTheme) ?? "auto");
   try {
-    const [keys, facts] = await Promise.all([fetchKeys(), fetchFacts()]);
+    const [keys, facts, all] = await Promise.all([fetchKeys(), fetchFacts(), fetchVerbs()]);
+    learn(all);
     render(<Page keys={keys} facts={facts} />, place);
   } catch (e) {
     place.textContent = `The server does not answer: ${e instanceof Error ? e.message : e}`;

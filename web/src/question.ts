@@ -1,103 +1,63 @@
 // A question as the page holds it: a verb and the text of each key that was given. The whole of it
 // is in the address, and is written as a command, as YAML and as Python.
-import type { Facts, Key, Keys } from "./api";
+import type { Facts, Key, Keys, Verb, VerbForm } from "./api";
 
 export interface Question {
   verb: string;
   values: Record<string, string>;
 }
 
-export const verbs = ["estimate", "simulate", "memory", "train", "plan", "network", "kernel", "edge"];
-export const titles: Record<string, string> = {
-  estimate: "Estimate",
-  simulate: "Simulate",
-  memory: "Memory",
-  train: "Train",
-  plan: "Plan",
-  network: "Network",
-  kernel: "Kernel",
-  edge: "Edge",
+/** The verbs of the server, set once before anything is shown. */
+export let verbs: Verb[] = [];
+export const learn = (all: Verb[]) => (verbs = all);
+
+const none: Verb = {
+  name: "", heading: "", help: "", words: [], forms: [], figures: [], across: [], up: [], files: [], compared: "",
+  steps: false, waits: false, alternatives: false, timeline: "",
 };
+const bare: VerbForm = { title: "", when: "", usual: [], values: {} };
+export const verbOf = (name: string): Verb => verbs.find((v) => v.name === name) ?? none;
+export const titleOf = (name: string) => name.charAt(0).toUpperCase() + name.slice(1);
 /** Verbs whose answers may take long wait for a press of Run; the others follow each key stroke. */
-export const waits = (verb: string) => verb === "simulate" || verb === "plan";
+export const waits = (verb: string) => verbOf(verb).waits;
 
-/** Whether a plan is of a training run, and not of a service. */
-export const isRun = (q: Question) => q.verb === "plan" && q.values.train === "true";
-
-/** Whether a question about the edge is about an LLM, as far as its name is written. */
-export function isLlm(q: Question, facts: Facts): boolean {
-  const name = (q.values.network ?? "").split(",")[0].trim();
-  if (q.verb !== "edge" || !name || facts.networks.some((n) => n.startsWith(name))) return false;
-  return facts.models.some((m) => m.id.startsWith(name) || m.aliases.some((a) => a.startsWith(name)));
+/** Whether a question is of a form other than the first, as far as it is written. */
+function isOf(q: Question, form: VerbForm, facts: Facts): boolean {
+  const [key, list] = form.when.split(" in ");
+  if (list === undefined) {
+    const [name, value] = form.when.split("=");
+    return !!form.when && q.values[name] === value;
+  }
+  const word = (q.values[key] ?? "").split(",")[0].trim();
+  const own = (facts as unknown as Record<string, unknown>)[key + "s"];
+  if (!word || (Array.isArray(own) && own.some((n) => String(n).startsWith(word)))) return false;
+  const named = (facts as unknown as Record<string, { id: string; aliases?: string[] }[]>)[list] ?? [];
+  return named.some((m) => m.id.startsWith(word) || m.aliases?.some((a) => a.startsWith(word)));
+}
+/** The form that a question has. */
+export function formOf(q: Question, facts: Facts): VerbForm {
+  const { forms } = verbOf(q.verb);
+  return forms.find((f) => isOf(q, f, facts)) ?? forms[0] ?? bare;
 }
 
-/** The keys that a form shows first. */
-export const usualOf = (q: Question, facts: Facts) => usual[isRun(q) ? "run" : isLlm(q, facts) ? "llm" : q.verb] ?? [];
-const usual: Record<string, string[]> = {
-  estimate: ["model", "gpu", "tp", "pp", "isl", "osl", "batch", "quantization", "kv-cache-dtype", "engine"],
-  memory: ["model", "gpu", "tp", "pp", "isl", "osl", "batch", "max-model-len", "quantization", "kv-cache-dtype"],
-  simulate: ["model", "gpu", "tp", "replicas", "rate", "requests", "isl", "osl", "slo-ttft", "slo-tpot", "quantization", "engine"],
-  train: ["model", "gpu", "gpus", "tp", "pp", "seq", "micro-batch", "global-batch", "stack", "precision", "recompute", "zero"],
-  plan: ["model", "gpu", "rate", "isl", "osl", "slo-ttft", "slo-tpot", "gpus", "engines", "formats", "objective", "requests"],
-  run: ["model", "gpu", "tokens", "by", "gpu-counts", "global-batch", "seq", "stack", "formats", "objective", "budget", "confidence"],
-  network: ["kind", "bytes", "gpus", "gpu", "node", "algorithm"],
-  kernel: ["op", "gpu", "m", "n", "k", "format", "context", "heads", "kv-heads"],
-  edge: ["network", "device", "gpu", "threads", "precision", "runtime", "batch"],
-  llm: ["network", "device", "format", "prompt", "generate", "depth", "devices", "memory", "backend", "draft"],
-};
-
-export const examples: Record<string, Record<string, string>> = {
-  estimate: { model: "llama-3-70b", gpu: "h100-sxm", tp: "8", isl: "1024", osl: "128", batch: "1-64*2" },
-  memory: { model: "llama-3-70b", gpu: "h100-sxm", tp: "2,4,8" },
-  simulate: { model: "llama-3-8b", gpu: "h100-sxm", rate: "2,8,16,24,32", requests: "500", isl: "1024", osl: "128" },
-  train: { model: "gpt-3-175b", gpu: "h100-sxm", gpus: "64", tp: "8", pp: "1-8*2", "global-batch": "64" },
-  plan: {
-    model: "llama-3.1-8b",
-    gpu: "h100-sxm,l40s",
-    rate: "5",
-    isl: "500",
-    osl: "100",
-    "slo-ttft": "1s",
-    "slo-tpot": "40ms",
-    objective: "cost",
-  },
-  run: {
-    train: "true",
-    model: "llama-3-70b",
-    gpu: "h100-sxm",
-    tokens: "1T",
-    "gpu-counts": "256,512,1024,2048",
-    "global-batch": "1024",
-    seq: "8192",
-    stack: "megatron",
-    objective: "pareto",
-  },
-  network: { kind: "all-reduce", bytes: "1K-1G*4", gpus: "8,64", gpu: "h100-sxm" },
-  kernel: { op: "gemm", gpu: "h100-sxm,a100-80g-sxm", m: "1-4096*2", n: "8192", k: "8192" },
-  edge: { network: "mobilenet_v2,resnet50", device: "raspberry-pi-5,rk3588,jetson-nano", threads: "1,4" },
-  llm: { network: "llama-3.1-8b", device: "m4-max-40,rtx-4090,ryzen-ai-max-395", format: "Q4_K_M,Q8_0", prompt: "1024" },
-};
-
-export const start = (verb: string): Question => ({ verb, values: { ...examples[verb] } });
+export const begun = (verb: string, form: VerbForm): Question => ({ verb, values: { ...form.values } });
+export const start = (verb: string): Question => begun(verb, verbOf(verb).forms[0] ?? bare);
 
 /** The question with another verb: keys that both have stay. */
 export function turned(q: Question, verb: string, keys: Keys): Question {
   const type = (of: string, name: string) => keys[of]?.find((k) => k.name === name)?.type;
-  const values = { ...examples[verb] };
+  const values = { ...start(verb).values };
   for (const name of ["model", "gpu", "tp", "isl", "osl", "quantization", "engine"])
     if (q.values[name] && type(verb, name) && type(verb, name) === type(q.verb, name)) values[name] = q.values[name];
   return { verb, values };
 }
 
-/** A plan of a service as one of a run, or the other way round. */
-export function planned(q: Question, run: boolean): Question {
-  const values = { ...examples[run ? "run" : "plan"] };
-  for (const name of ["model", "gpu"]) if (q.values[name]) values[name] = q.values[name];
-  return { verb: "plan", values };
+/** The question in another form of its verb: model and GPU stay where both have them. */
+export function reformed(q: Question, form: VerbForm): Question {
+  const next = begun(q.verb, form);
+  for (const name of ["model", "gpu"]) if (q.values[name] && name in form.values) next.values[name] = q.values[name];
+  return next;
 }
-
-/** A question about networks at the edge as one about LLMs, or the other way round. */
-export const edgeOf = (llm: boolean): Question => ({ verb: "edge", values: { ...examples[llm ? "llm" : "edge"] } });
 
 const entries = (q: Question) => Object.entries(q.values).filter(([, v]) => v.trim() !== "");
 
@@ -109,7 +69,7 @@ function writeOne(q: Question): string {
 }
 function readOne(text: string): Question | null {
   const [path, query = ""] = text.replace(/^\//, "").split("?", 2);
-  if (!verbs.includes(path)) return null;
+  if (!verbs.some((v) => v.name === path)) return null;
   const values: Record<string, string> = {};
   for (const part of query.split("&")) {
     const at = part.indexOf("=");
@@ -147,18 +107,20 @@ interface Tree {
   [key: string]: Tree | string;
 }
 /** The scenario file: keys at their paths. */
-export function toYaml(q: Question, keys: Key[]): string {
+export function toYaml(q: Question, keys: Key[], facts: Facts): string {
   const byName = new Map(keys.map((k) => [k.name, k]));
   const tree: Tree = {};
   for (const [name, text] of entries(q)) {
-    if (name === "train") continue; // a file with the group training is one of a run
-    const path = (byName.get(name)?.path ?? name).split(".");
+    const key = byName.get(name);
+    if (!key && /^(true|false)$/.test(text)) continue; // a switch of the verb, which a file has no key for
+    const path = (key?.path ?? name).split(".");
     let at = tree;
     for (const part of path.slice(0, -1)) at = (at[part] ??= {}) as Tree;
     at[path[path.length - 1]] = scalar(text);
   }
-  if (q.verb === "simulate" && !tree.load) tree.load = { seed: "0" };
-  if (q.verb === "train" && !tree.training) tree.training = { gpus: "1" };
+  const [marked, value] = formOf(q, facts).marker ?? [];
+  const [group, leaf] = marked?.split(".") ?? [];
+  if (group && value && !tree[group]) tree[group] = { [leaf]: value };
   const lines: string[] = [];
   const write = (t: Tree, indent: string) => {
     for (const [k, v] of Object.entries(t)) {
@@ -174,8 +136,7 @@ const shellSafe = /^[A-Za-z0-9._/:=,+@%-]+$/;
 const shell = (v: string) => (shellSafe.test(v) ? v : `'${v.replace(/'/g, `'\\''`)}'`);
 /** The command; a key that is a word after the verb has no flag. */
 export function toCommand(q: Question): string {
-  const words: Record<string, string> = { kernel: "op", network: "kind", edge: "network" };
-  const word = words[q.verb] ?? "";
+  const word = verbOf(q.verb).words[0] ?? "";
   const parts = ["orrery", q.verb];
   if (word && q.values[word]) parts.push(shell(q.values[word]));
   for (const [k, v] of entries(q)) {

@@ -3,6 +3,7 @@ import { useMemo, useState } from "preact/hooks";
 import type { Answer, Facts, Kernel, Metric, Point } from "./api";
 import { axis, Chart, legendAbove, tooltip, type Colours, type Option } from "./chart";
 import { duration, headline, interval, lowerIsBetter, number, places, placeText, telling, varied, words } from "./format";
+import { verbOf } from "./question";
 
 const bounds: Record<string, string> = { compute: "--b1", memory: "--b2", network: "--b3", launch: "--b4", host: "--b5" };
 export const boundColour = (bound: string) => `var(${bounds[bound] ?? "--b5"})`;
@@ -594,13 +595,12 @@ export function Front({ verb, points, picked, pick }: { verb: string; points: Po
   const [xName, setX] = useState("");
   const [yName, setY] = useState("");
   const find = (wanted: string[]) => wanted.find((n) => names.includes(n)) ?? names[0];
-  const xs: Record<string, string[]> = { plan: ["time_to_train", "cost_per_hour"], train: ["memory"], simulate: ["tpot_p99"] };
-  const ys: Record<string, string[]> = { plan: ["tpot_p99", "cost"], train: ["throughput_per_gpu", "mfu"], edge: ["prefill_throughput"] };
-  const x = names.includes(xName) ? xName : find(xs[verb] ?? ["tpot"]);
-  const y = names.includes(yName) ? yName : find(ys[verb] ?? ["output_throughput"]);
+  const { across, up, alternatives } = verbOf(verb);
+  const x = names.includes(xName) ? xName : find(across);
+  const y = names.includes(yName) ? yName : find(up);
   const fit = points.map((p, i) => ({ p, i })).filter(({ p }) => p.fits && p.metrics[x] && p.metrics[y]);
-  if (names.length < 2 || fit.length < (verb === "plan" ? 2 : 3) || x === y) return null;
-  const keys = verb === "plan" ? varied(points) : telling(points, varied(points).filter((k) => k !== "gpus"));
+  if (names.length < 2 || fit.length < (alternatives ? 2 : 3) || x === y) return null;
+  const keys = alternatives ? varied(points) : telling(points, varied(points).filter((k) => k !== "gpus"));
   const better = (name: string, a: Point, b: Point) => {
     const d = a.metrics[name].value - b.metrics[name].value;
     return lowerIsBetter(name) ? d < 0 : d > 0;
@@ -618,7 +618,7 @@ export function Front({ verb, points, picked, pick }: { verb: string; points: Po
         if (i === undefined) return "";
         const p = points[i];
         const beaten = beater(p);
-        const why = verb === "plan" ? (p.notes ?? []).slice(0, 2).join("<br>") : (p.limit ?? "");
+        const why = alternatives ? (p.notes ?? []).slice(0, 2).join("<br>") : (p.limit ?? "");
         const safe = (t: string) => t.replace(/[<&]/g, (s) => (s === "<" ? "&lt;" : "&amp;"));
         return (
           `<b>${safe(placeText(p, keys))}</b><br>${words(x)} ${number(p.metrics[x].value)} ${unit(x)}<br>` +

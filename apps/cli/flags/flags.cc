@@ -7,8 +7,6 @@
 namespace orrery::cli {
 namespace {
 
-constexpr const char* kLimitsHeading = "SLO: limits of the latency";
-
 // CLI11's name of a word after the verb has no dashes.
 std::string word_name(std::string name) {
   std::transform(name.begin(), name.end(), name.begin(), [](char c) {
@@ -19,7 +17,7 @@ std::string word_name(std::string name) {
 
 // The names of a key as CLI11 takes them: "-m,--model". A word after the verb has its aliases as
 // flags: "NETWORK,-m,--model".
-std::string names_of(const face::VerbKey& key) {
+std::string names_of(const VerbKey& key) {
   if (key.word) {
     std::string names = word_name(key.field->name());
     for (const std::string& alias : key.field->aliases())
@@ -54,11 +52,12 @@ std::string type_name(const Field& f) {
 }
 
 KeyFlags::KeyFlags(CLI::App& app, std::string_view verb) : question_(verb) {
-  for (const face::VerbKey& key : question_.keys->all()) add(app, key);
-  add_texts(app);
+  for (const VerbKey& key : question_.keys->all()) add(app, key);
+  for (const VerbText& text : question_.keys->verb().texts) add_text(app, text);
+  add_any_key(app);
 }
 
-void KeyFlags::add(CLI::App& app, const face::VerbKey& key) {
+void KeyFlags::add(CLI::App& app, const VerbKey& key) {
   const std::string name = key.word ? word_name(key.field->name()) : "--" + key.names.front();
   Node& given = question_.given;
   if (!key.switched.empty()) {
@@ -96,31 +95,32 @@ void KeyFlags::add(CLI::App& app, const face::VerbKey& key) {
   if (!key.word) option->group(key.heading);
 }
 
-void KeyFlags::add_texts(CLI::App& app) {
-  using Kind = face::VerbKeys::Kind;
-  const Kind kind = question_.keys->kind();
-  if (kind == Kind::kPlan)
-    app.add_flag("--train", question_.train, "plan a training run in the place of a service")
-        ->group(face::kAskedHeading);
-  if (kind == Kind::kTraining)
-    app.add_option(
-           "--recipe", question_.recipe,
-           "model, hardware and layout of a recipe that a training stack publishes (`orrery "
-           "list recipes`); flags override it")
-        ->group(face::kAskedHeading)
-        ->type_name("NAME");
-  if (kind == Kind::kService || kind == Kind::kPlan) {
-    app.add_option("--slo", question_.slo,
-                   "limits of slo in one, each with its percentile: ttft:p99:500ms,tpot:p50:50ms")
-        ->group(kLimitsHeading)
-        ->type_name("LIMITS");
-    app.add_option("--goodput", question_.goodput,
-                   "the same as vLLM writes them, in ms: ttft:500 tpot:50")
-        ->group(kLimitsHeading)
-        ->type_name("LIMITS");
+void KeyFlags::add_text(CLI::App& app, const VerbText& text) {
+  const std::string flag = fmt::format("--{}", text.name), help(text.help);
+  GivenTexts& given = question_.texts;
+  const std::string name(text.name);
+  CLI::Option* option = nullptr;
+  switch (text.form) {
+    case VerbText::Form::kFlag:
+      option = app.add_flag_function(
+          flag, [&given, name](std::int64_t) { given.give(name, {"true"}); }, help);
+      break;
+    case VerbText::Form::kText:
+      option = app.add_option_function<std::string>(
+          flag, [&given, name](const std::string& value) { given.give(name, {value}); }, help);
+      break;
+    case VerbText::Form::kWords:
+      option = app.add_option_function<std::vector<std::string>>(
+          flag, [&given, name](const std::vector<std::string>& words) { given.give(name, words); },
+          help);
+      break;
   }
-  const bool deployment = kind != Kind::kGroup && kind != Kind::kTraining;
-  const char* heading = deployment ? face::kEngineHeading : "any key";
+  option->group(std::string(text.heading));
+  if (!text.value.empty()) option->type_name(std::string(text.value));
+}
+
+void KeyFlags::add_any_key(CLI::App& app) {
+  const std::string heading(question_.keys->verb().any_key_heading);
   app.add_option("--set", question_.assignments,
                  "any key of a scenario file, also short: --set engine.max_num_seqs=64")
       ->group(heading)

@@ -28,8 +28,9 @@ class KeyFlags {
   const face::Question& question() const { return question_; }
 
  private:
-  void add(CLI::App& app, const face::VerbKey& key);
-  void add_texts(CLI::App& app);
+  void add(CLI::App& app, const VerbKey& key);
+  void add_text(CLI::App& app, const VerbText& text);
+  void add_any_key(CLI::App& app);
 
   face::Question question_;
 };

@@ -6,6 +6,7 @@
 
 #include "apps/cli/flags/examples.h"
 #include "orrery/base/error.h"
+#include "orrery/scenario/answer/answer_text.h"
 
 namespace orrery::cli {
 namespace {
@@ -73,22 +74,6 @@ std::string see_help(const CLI::App& program) {
 }
 
 }  // namespace
-
-std::string wrapped(std::string_view text, std::size_t columns, std::string_view indent) {
-  std::string out, line(indent);
-  while (true) {
-    const std::size_t end = std::min(text.find(' '), text.size());
-    const std::string_view word = text.substr(0, end);
-    if (line.size() > indent.size() && line.size() + 1 + word.size() > columns) {
-      out += line + "\n";
-      line = indent;
-    }
-    if (line.size() > indent.size()) line += ' ';
-    line += word;
-    if (end == text.size()) return out + line + "\n";
-    text.remove_prefix(end + 1);
-  }
-}
 
 std::string HelpFormatter::make_description(const CLI::App* app) const {
   std::string out = wrapped(app->get_description(), kHelpColumns, "") + "\n";

@@ -42,7 +42,4 @@ std::string unknown_verb(const std::vector<std::string>& arguments, const CLI::A
 // The message for a command line that does not parse, with the nearest flag or verb.
 std::string message_of(const CLI::ParseError& error, const CLI::App& program);
 
-// Breaks `text` at spaces into lines of at most `columns`; each begins with `indent`.
-std::string wrapped(std::string_view text, std::size_t columns, std::string_view indent);
-
 }  // namespace orrery::cli

@@ -24,10 +24,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const std::vector<std::string> kFormats = {"table", "json", "jsonl", "csv",
-                                           "md"};  // in the enum's order
-const std::vector<std::string> kServiceFormats = {"table", "json", "jsonl", "csv",
-                                                  "md",    "vllm", "aiperf"};
+// In the order of the enum.
+const std::vector<std::string> kFormats = {"table", "json", "jsonl", "csv", "md"};
 
 void flatten(const Json& value, const std::string& name,
              std::vector<std::pair<std::string, std::string>>& out) {
@@ -48,41 +46,58 @@ void flatten(const Json& value, const std::string& name,
   out.emplace_back(name, text);
 }
 
-void write_traces(std::span<const Answer> answers, const std::string& prefix) {
-  const bool one = answers.size() == 1 && answers[0].points.size() == 1;
-  if (!one) throw InputError("--chakra: expected one point, got a sweep");
-  const Point& p = answers[0].points[0];
-  if (p.chakra.empty() && !p.feasibility.fits) return;
-  if (p.chakra.empty()) throw InputError("--chakra: no step of a model to write");
-  for (const auto& [end, bytes] : p.chakra)
-    write_file(fmt::format("{}.{}", prefix, end), bytes, "--chakra");
+[[noreturn]] void refuse_format(const std::string& name, const std::vector<std::string>& known) {
+  throw InputError(fmt::format("--output: expected {}, got '{}'{}", fmt::join(known, ", "), name,
+                               did_you_mean(name, known)));
 }
 
-}  // namespace
+// Whether a form takes the place of a general one.
+bool is_general(const AnswerForm& form) {
+  return std::find(kFormats.begin(), kFormats.end(), form.name) != kFormats.end();
+}
 
-void add_format_flag(CLI::App& app, Format& format, bool simulates) {
-  const std::vector<std::string>& formats = simulates ? kServiceFormats : kFormats;
+// The flag -o with forms of the verb's own.
+void add_forms_flag(CLI::App& app, OutputOptions& o, std::span<const AnswerForm> forms) {
+  std::vector<std::string> known = kFormats, own;
+  for (const AnswerForm& form : forms)
+    if (!is_general(form)) own.emplace_back(form.name);
+  if (own.empty()) return add_format_flag(app, o.format);
+  known.insert(known.end(), own.begin(), own.end());
   app.add_option_function<std::string>(
          "-o,--output",
-         [&format, &formats](const std::string& name) {
-           const auto found = std::find(formats.begin(), formats.end(), name);
-           if (found == formats.end()) {
-             throw InputError(fmt::format("--output: expected {}, got '{}'{}",
-                                          fmt::join(formats, ", "), name,
-                                          did_you_mean(name, formats)));
-           }
-           format = static_cast<Format>(found - formats.begin());
+         [&o, known, forms](const std::string& name) {
+           const auto found = std::find(known.begin(), known.end(), name);
+           if (found == known.end()) refuse_format(name, known);
+           const auto index = static_cast<std::size_t>(found - known.begin());
+           o.format = static_cast<Format>(std::min(index, kFormats.size()));
+           for (const AnswerForm& form : forms)
+             if (o.format == Format::kOther && form.name == name) o.form = &form;
          },
-         simulates ? "table, json, jsonl, csv or md; or vllm or aiperf, the result formats of "
-                     "these tools "
-                     "[table]"
-                   : "table, json, jsonl, csv or md [table]")
+         fmt::format("table, json, jsonl, csv or md; or {}, the result formats of these tools "
+                     "[table]",
+                     fmt::join(own, " or ")))
       ->group("output")
       ->type_name("FORMAT");
 }
 
-void add_output_flags(CLI::App& app, OutputOptions& o, bool has_steps, bool simulates) {
-  add_format_flag(app, o.format, simulates);
+}  // namespace
+
+void add_format_flag(CLI::App& app, Format& format) {
+  app.add_option_function<std::string>(
+         "-o,--output",
+         [&format](const std::string& name) {
+           const auto found = std::find(kFormats.begin(), kFormats.end(), name);
+           if (found == kFormats.end()) refuse_format(name, kFormats);
+           format = static_cast<Format>(found - kFormats.begin());
+         },
+         "table, json, jsonl, csv or md [table]")
+      ->group("output")
+      ->type_name("FORMAT");
+}
+
+void add_output_flags(CLI::App& app, OutputOptions& o, bool has_steps,
+                      std::span<const AnswerForm> forms) {
+  add_forms_flag(app, o, forms);
   app.add_option("--html", o.html, "also write the answer as a self-contained page")
       ->group("output")
       ->type_name("FILE");
@@ -123,7 +138,6 @@ void write_picture(const Answer& answer, const std::string& file, const std::str
 void print(std::span<const Answer> answers, const OutputOptions& o) {
   write_pages(answers, o);
   if (!o.trace.empty()) write_file(o.trace, perfetto_trace(answers), "--trace");
-  if (!o.chakra.empty()) write_traces(answers, o.chakra);
   switch (o.format) {
     case Format::kTable:
       for (const Answer& a : answers) {
@@ -144,14 +158,13 @@ void print(std::span<const Answer> answers, const OutputOptions& o) {
       for (const Answer& a : answers)
         fmt::print("{}{}", &a == answers.data() ? "" : "\n", markdown(a, o.breakdown));
       break;
-    case Format::kVllm:
-      fmt::print("{}", vllm_result(answers[0]));
-      break;
-    case Format::kAiperf:
-      fmt::print("{}", aiperf_result(answers[0]));
+    case Format::kOther:
+      fmt::print("{}", o.form->text(answers[0]));
       break;
   }
 }
+
+std::string_view name_of(Format format) { return kFormats[static_cast<std::size_t>(format)]; }
 
 std::string facts_text(const std::vector<Json>& rows, Format format) {
   if (format == Format::kJson) return Json(rows).dump(1) + "\n";
@@ -189,25 +202,6 @@ std::string facts_text(const std::vector<Json>& rows, Format format) {
   return out;
 }
 
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string out = "\"";
-  for (char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return out + '"';
-}
-
-std::string markdown_row(std::span<const std::string> cells) {
-  return fmt::format("| {} |\n", fmt::join(cells, " | "));
-}
-
-void Notes::add(const std::string& note) {
-  if (std::find(notes_.begin(), notes_.end(), note) == notes_.end()) notes_.push_back(note);
-}
-
-void Notes::print() const {
-  for (const std::string& note : notes_) fmt::print("{}", wrapped(note, 80, "  "));
-}
-
 bool colour_terminal() {
   const char* no_colour = std::getenv("NO_COLOR");
   return isatty(STDOUT_FILENO) == 1 && (no_colour == nullptr || *no_colour == '\0');
@@ -227,72 +221,6 @@ void write_file(const std::string& path, const std::string& text, const std::str
   out.close();
   if (!out)
     throw InputError(fmt::format("{} {}: cannot be written: {}", flag, path, std::strerror(errno)));
-}
-
-std::string number(double v) {
-  constexpr double kExponentFrom = 1e7, kExponentBelow = 1e-3;
-  const bool tiny = v != 0 && std::abs(v) < kExponentBelow;
-  if (std::abs(v) >= kExponentFrom || tiny) return fmt::format("{:.4g}", v);
-  if (v == std::floor(v)) return fmt::format("{:.0f}", v);
-  const int digits = static_cast<int>(std::floor(std::log10(std::abs(v)))) + 1;
-  return fmt::format("{:.{}f}", v, std::clamp(4 - digits, 0, 6));
-}
-
-Metric readable(Metric m) {
-  struct Unit {
-    std::string_view name;
-    double joules;
-  };
-  constexpr Unit kHours[] = {{"mWh", 3.6},   {"Wh", 3.6e3},   {"kWh", 3.6e6},
-                             {"MWh", 3.6e9}, {"GWh", 3.6e12}, {"TWh", 3.6e15}};
-  constexpr Unit kJoules[] = {{"uJ", 1e-6}, {"mJ", 1e-3}, {"J", 1},
-                              {"kJ", 1e3},  {"MJ", 1e6},  {"GJ", 1e9}};
-  constexpr double kLeastHours = 0.1, kLeastJoules = 1e-3, kMost = 1e4;
-  const double size = std::abs(m.value);
-  const auto show = [&](std::span<const Unit> units, double least) {
-    const auto own =
-        std::find_if(units.begin(), units.end(), [&](const Unit& u) { return u.name == m.unit; });
-    if (own == units.end() || size == 0 || (size >= least && size < kMost)) return;
-    const Unit* best = &units.front();  // the largest unit that the energy has one of
-    for (const Unit& u : units)
-      if (size * own->joules >= u.joules) best = &u;
-    const double factor = own->joules / best->joules;
-    for (double* v : {&m.value, &m.low50, &m.high50, &m.low90, &m.high90}) *v *= factor;
-    m.unit = best->name;
-  };
-  show(kHours, kLeastHours), show(kJoules, kLeastJoules);
-  return m;
-}
-
-std::string interval90(const Metric& m) {
-  if (!m.has_interval()) return "";
-  return fmt::format("[{}, {}]", number(m.low90), number(m.high90));
-}
-
-std::string spread90(double value, double low90, double high90) {
-  if (value <= 0) return "";
-  constexpr double kEven = 0.5, kTimes = 11;
-  const double half = (high90 - low90) / (2 * value);
-  if (half <= kEven) return fmt::format("+-{:.0f}%", 100 * half);
-  const double low = 100 * (1 - low90 / value), high = high90 / value;
-  if (high >= kTimes) return fmt::format("-{:.0f}/x{:.0f}", low, high);
-  return fmt::format("-{:.0f}/+{:.0f}%", low, 100 * (high - 1));
-}
-
-std::string place(const Point& p) {
-  std::string out;
-  for (const auto& [key, value] : p.at.items()) {
-    if (value.is_structured()) continue;
-    out += fmt::format("{}{}={}", out.empty() ? "" : " ", key,
-                       value.is_string() ? value.get<std::string>() : value.dump());
-  }
-  return out;
-}
-
-std::string misfit(const Point& p) {
-  constexpr std::string_view kLead = "does not fit: ";
-  const std::string& reason = p.feasibility.reason;
-  return "DOES NOT FIT: " + (reason.starts_with(kLead) ? reason.substr(kLead.size()) : reason);
 }
 
 }  // namespace orrery::cli

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "apps/cli/output/output.h"
-#include "apps/cli/output/output_replay.h"
 #include "apps/face/pictures.h"
 #include "orrery/scenario/answer/optimum.h"
 
@@ -119,7 +118,9 @@ std::string markdown(const Answer& a, bool breakdown) {
                            to_text(k.time.origin));
       }
     }
-    if (breakdown && !p.replay.empty()) out += "\n" + replay_markdown(p);
+    if (breakdown && p.detail) {
+      if (const std::string own = p.detail->markdown(p); !own.empty()) out += "\n" + own;
+    }
     if (!p.limit.empty()) out += "\n" + p.limit + "\n";
     if (breakdown && !p.notes.empty()) out += "\nassumed:\n\n";
     for (const std::string& note : p.notes)
@@ -225,6 +226,10 @@ void add_point(std::string& out, const Point& p) {
   add_energy(out, p.energy, "Energy per " + p.energy_of);
   add_energy(out, p.energy_by_kernel, "Energy per " + p.energy_of + ", by kind of kernel");
   add_kernels(out, p);
+  if (p.detail) {
+    if (const std::string own = p.detail->text(p); !own.empty())
+      out += "<div class=\"wide\"><pre>" + escaped_html(own) + "</pre></div>\n";
+  }
   if (p.notes.empty()) return;
   out += "<h3>Assumed</h3><ul>\n";
   for (const std::string& n : p.notes) out += "<li>" + escaped_html(n) + "\n";

@@ -13,7 +13,8 @@ namespace {
 // The column that says whether a service meets the limits of its SLO. It is no metric.
 constexpr const char* kMeetsSlo = "slo";
 
-// Metrics in the order of interest. The other formats print all metrics.
+// Metrics in the order of interest. The other formats print all metrics, and so does the table
+// where an answer has none of these.
 constexpr const char* kShown[] = {"max_rate",
                                   "latency",
                                   "ttft",
@@ -119,6 +120,20 @@ Column slo_column(const Answer& a) {
   return column;
 }
 
+std::vector<std::string> shown(const Answer& a) {
+  std::vector<std::string> names, all;
+  for (const Point& p : a.points) {
+    for (const Metric& m : p.metrics) {
+      if (std::find(all.begin(), all.end(), m.name) == all.end()) all.push_back(m.name);
+    }
+  }
+  for (const std::string name : kShown) {
+    if (name == kMeetsSlo || std::find(all.begin(), all.end(), name) != all.end())
+      names.push_back(name);
+  }
+  return names.size() > 1 ? names : all;  // more than the limits
+}
+
 // The marks of points without an answer, and what they mean.
 struct Marks {
   std::vector<std::string> of_point, reasons;
@@ -171,7 +186,7 @@ std::string sweep_table(const Answer& a, bool colour, std::size_t columns) {
   const Marks marks(a);
   const std::vector<Column> places = places_of(a);
   std::vector<std::vector<Column>> blocks = {places};
-  for (const std::string name : kShown) {
+  for (const std::string& name : shown(a)) {
     Column column = name == kMeetsSlo ? slo_column(a) : metric_column(a, name);
     if (column.title.empty()) continue;
     const bool fits = width_of(blocks.back()) + column.width() + marks.width() <= columns;

@@ -6,7 +6,6 @@
 
 #include "apps/cli/flags/help.h"
 #include "apps/cli/output/output.h"
-#include "apps/cli/output/output_replay.h"
 
 namespace orrery::cli {
 namespace {
@@ -219,7 +218,9 @@ std::string table(const Answer& a, bool breakdown, bool colour, std::size_t colu
         if (!rows.empty()) out += "\n" + rows;
       }
     }
-    if (breakdown && !p.replay.empty()) out += "\n" + replay_table(p);
+    if (breakdown && p.detail) {
+      if (const std::string own = p.detail->text(p); !own.empty()) out += "\n" + own;
+    }
     if (!p.limit.empty()) out += "\n" + wrapped(p.limit, columns, "");
     if (!p.notes.empty()) out += "\n" + style.dim("assumed") + "\n";
     for (const std::string& note : p.notes) {

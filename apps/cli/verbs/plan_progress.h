@@ -5,7 +5,7 @@
 #include <chrono>
 #include <string>
 
-#include "orrery/planner/crew/watcher.h"
+#include "orrery/scenario/answer/search_watcher.h"
 
 namespace orrery::cli {
 

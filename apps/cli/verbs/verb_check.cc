@@ -10,6 +10,7 @@
 #include "apps/cli/output/output.h"
 #include "apps/cli/verbs/verbs.h"
 #include "orrery/base/error.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/scenario/answer/answer_diff.h"
 #include "orrery/scenario/document/scenario_file.h"
 #include "orrery/scenario/document/scenario_schema.h"
@@ -28,7 +29,8 @@ void check_files(const std::vector<std::string>& given, Context& context) {
   };
   for (const std::string& file : scenario_files(given)) {
     try {
-      const ScenarioCheck c = check_scenario(read_scenario(std::filesystem::path(file)), runner);
+      const ScenarioCheck c =
+          check_scenario(read_scenario(all_kinds(), std::filesystem::path(file)), runner);
       fmt::print("{}: {}\n", file, c.what);
       if (c.misfits > 0) fmt::print("  {} of {} do not fit\n", c.misfits, c.points);
       for (const std::string& r : c.reasons) fmt::print("{}", wrapped("- " + r, 80, "    "));
@@ -105,8 +107,8 @@ void add_schema(CLI::App& program, Context&) {
       ->check(CLI::IsMember({"json", "md"}))
       ->type_name("FORMAT");
   app->callback([output] {
-    if (*output == "md") return fmt::print("{}", scenario_keys_markdown());
-    fmt::print("{}\n", scenario_schema().dump(1));
+    if (*output == "md") return fmt::print("{}", scenario_keys_markdown(all_kinds()));
+    fmt::print("{}\n", scenario_schema(all_kinds()).dump(1));
   });
 }
 

@@ -32,9 +32,9 @@ struct VerbFlags {
 };
 
 std::vector<std::string> choices_of(const std::string& verb, const std::string& flag) {
-  const auto& asking = face::VerbKeys::verbs();
+  const auto& asking = face::VerbKeys::names();
   if (std::find(asking.begin(), asking.end(), verb) == asking.end()) return {};
-  const face::VerbKey* key = face::VerbKeys::of(verb).find(flag.substr(2));
+  const VerbKey* key = face::VerbKeys::of(verb).find(flag.substr(2));
   if (key == nullptr) return {};
   std::vector<std::string> choices = key->field->choices();
   std::erase(choices, "");

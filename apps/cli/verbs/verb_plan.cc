@@ -1,16 +1,14 @@
-// orrery plan: the deployment that serves a load best within its limits.
+// Flags of `orrery plan` on the command line alone: files to deploy, and a store of results.
 #include <fmt/format.h>
 
 #include <filesystem>
 
-#include "apps/cli/flags/flags.h"
-#include "apps/cli/flags/help.h"
 #include "apps/cli/output/output.h"
-#include "apps/cli/output/output_plan.h"
+#include "apps/cli/verbs/kind_verb.h"
 #include "apps/cli/verbs/plan_progress.h"
-#include "apps/cli/verbs/verbs.h"
 #include "apps/cli/version.h"
 #include "orrery/base/error.h"
+#include "orrery/planner/answer/plan_table.h"
 #include "orrery/planner/answer/planner.h"
 #include "orrery/planner/answer/run_planner.h"
 #include "orrery/planner/crew/desk.h"
@@ -18,6 +16,7 @@
 #include "orrery/planner/emit/from_command.h"
 #include "orrery/planner/emit/plan_files.h"
 #include "orrery/planner/emit/run_files.h"
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/store/result_key.h"
 #include "orrery/planner/store/result_store.h"
 #include "orrery/scenario/runner/runner.h"
@@ -63,94 +62,82 @@ std::unique_ptr<ResultStore> opened_store(const std::string& path, const Runner&
   }
 }
 
+// Answers a point, and keeps the plans that were found.
+void find(Found& found, Desk& desk, const Answering& with, const Scenario& question,
+          PointAnswers& out) {
+  const Answer* answer = nullptr;
+  try {
+    if (planned(question).training) {
+      found.runs.push_back(find_run_plans(with.runner, question, desk));
+      answer = &found.runs.back().answer;
+    } else {
+      found.services.push_back(find_plans_beside(with.runner, question, desk));
+      answer = &found.services.back().answer;
+    }
+  } catch (const Dismissed&) {
+    out.points.clear();
+    return;
+  }
+  out.points = answer->points;
+  out.complete = answer->complete;
+}
+
+struct PlanFlags {
+  std::string folder, store;
+};
+
+void answer_plan_verb(KindVerb& verb, const PlanFlags& flags, Context& context) {
+  const std::unique_ptr<Ranks> ranks = join_mpi();
+  Runner runner(context.bundle());
+  const ScenarioSweep asked = verb.question().points(runner.bundle());
+  PlanProgress progress;
+  std::unique_ptr<ResultStore> store;
+  // Made before the store is opened, which may fail on rank 0 alone: the others then end with it.
+  Desk desk({nullptr, &progress, ranks.get()});
+  store = opened_store(flags.store, runner);
+  desk.keep_in(store.get());
+  Found found;
+  Answer answer;
+  try {
+    answer =
+        runner.run(asked, {}, [&](const Answering& with, const Scenario& s, PointAnswers& out) {
+          find(found, desk, with, s, out);
+        });
+  } catch (const Stopped& e) {
+    progress.clear();
+    fmt::print(stderr, "orrery: {}\n", e.what());
+    context.exit_code = kStopped;
+    return;
+  }
+  if (ranks && ranks->rank() > 0) return;  // rank 0 answers
+  progress.clear();
+  if (answer.complete == false) context.exit_code = kStopped;
+  if (store && !store->failure().empty()) {
+    fmt::print(stderr,
+               "orrery: --resume: {}; the answer is whole, and the results from then on are not "
+               "kept\n",
+               store->failure());
+    context.exit_code = 1;
+  }
+  if (!flags.folder.empty()) write_plans(runner, found, flags.folder);
+  verb.print(answer, asked);
+}
+
 }  // namespace
 
-void add_plan(CLI::App& program, Context& context) {
-  CLI::App* app = program.add_subcommand(
-      "plan",
-      "Chooses GPU, engine, formats, layout and number of engines for a load and its limits, and "
-      "proves the choice by simulation; with --train GPU, their number and layout for a run.");
-  app->footer(fmt::format(
-      "Examples:\n"
-      "  orrery plan -m llama-3.1-70b --gpu h100-sxm,h200-sxm --rate 20 \\\n"
-      "    --isl 1200 --osl 250 --slo ttft:1s,tpot:40ms --engines vllm,sglang \\\n"
-      "    --formats checkpoint,fp8\n"
-      "  orrery plan -m llama-3.1-8b -g l40s --gpus 8 --objective throughput \\\n"
-      "    --slo tpot:50ms\n"
-      "  orrery plan -m llama-3-70b --train --tokens 2T --by 60d \\\n"
-      "    --gpu h100-sxm,h200-sxm:4096 --stack megatron --global-batch 2048 \\\n"
-      "    --seq 8192 --objective cost --out plan\n"
-      "  mpirun -n 16 orrery plan ... --resume results.db   (on many cores or machines;\n"
-      "    `orrery --version` says whether MPI is built in)\n\n"
-      "{}\n"
-      "Ctrl-C ends with the best plan so far, marked incomplete: exit code 130.",
-      kDefinitions));
-  struct Verb {
-    explicit Verb(CLI::App& a) : flags(a, "plan") { add_output_flags(a, output, false); }
-    KeyFlags flags;
-    OutputOptions output;
-    std::string folder, store;
-  };
-  auto verb = std::make_shared<Verb>(*app);
-  app->add_option(
-         "--out", verb->folder,
-         "also write the plans there: scenarios, launch commands, Kubernetes, benchmarks; of "
-         "runs configurations of the stack")
+void extend_plan(CLI::App& app, const std::shared_ptr<KindVerb>& verb, Context& context) {
+  const auto flags = std::make_shared<PlanFlags>();
+  app.add_option("--out", flags->folder,
+                 "also write the plans there: scenarios, launch commands, Kubernetes, benchmarks; "
+                 "of runs configurations of the stack")
       ->group("output")
       ->type_name("DIR");
-  app->add_option("--resume", verb->store,
-                  "keep every result there (an SQLite file), and take those that it has: a search "
-                  "that was ended goes on, and searches share results")
+  app.add_option("--resume", flags->store,
+                 "keep every result there (an SQLite file), and take those that it has: a search "
+                 "that was ended goes on, and searches share results")
       ->group("output")
       ->type_name("FILE");
-  app->callback([verb, &context] {
-    const std::unique_ptr<Ranks> ranks = join_mpi();
-    Runner runner(context.bundle());
-    const ScenarioSweep asked = verb->flags.question().points(runner.bundle());
-    PlanProgress progress;
-    std::unique_ptr<ResultStore> store;
-    // Made before the store is opened, which may fail on rank 0 alone: the others then end with it.
-    Desk desk({nullptr, &progress, ranks.get()});
-    store = opened_store(verb->store, runner);
-    desk.keep_in(store.get());
-    Found found;
-    runner.set_planner([&](Runner& by, const Scenario& question) {
-      try {
-        if (question.as<PlanQuestion>().training) {
-          found.runs.push_back(find_run_plans(by, question, desk));
-          return found.runs.back().answer;
-        }
-        found.services.push_back(find_plans_beside(by, question, desk));
-        return found.services.back().answer;
-      } catch (const Dismissed&) {
-        return Answer();
-      }
-    });
-    Answer answer;
-    try {
-      answer = runner.run(asked);
-    } catch (const Stopped& e) {
-      progress.clear();
-      fmt::print(stderr, "orrery: {}\n", e.what());
-      context.exit_code = kStopped;
-      return;
-    }
-    if (ranks && ranks->rank() > 0) return;  // rank 0 answers
-    progress.clear();
-    if (answer.complete == false) context.exit_code = kStopped;
-    if (store && !store->failure().empty()) {
-      fmt::print(stderr,
-                 "orrery: --resume: {}; the answer is whole, and the results from then on are not "
-                 "kept\n",
-                 store->failure());
-      context.exit_code = 1;
-    }
-    if (!verb->folder.empty()) write_plans(runner, found, verb->folder);
-    if (verb->output.format != Format::kTable || !verb->output.html.empty() ||
-        !verb->output.svg.empty())
-      return print({&answer, 1}, verb->output);
-    fmt::print("{}", plan_table(answer));
-  });
+  app.callback([verb, flags, &context] { answer_plan_verb(*verb, *flags, context); });
 }
 
 }  // namespace orrery::cli

@@ -21,23 +21,13 @@ struct Context {
 // Adds --catalog DIR to the program, or to a subcommand that does not pass flags on to it.
 void add_catalog_flag(CLI::App& app, Context& context);
 
-void add_estimate(CLI::App& program, Context& context);
-void add_memory(CLI::App& program, Context& context);
-void add_simulate(CLI::App& program, Context& context);
-void add_plan(CLI::App& program, Context& context);
 void add_compare(CLI::App& program, Context& context);
 // Adds `orrery compare training`, a subcommand of `orrery compare`.
 void add_training_comparison(CLI::App& compare, Context& context);
-void add_replay(CLI::App& program, Context& context);
-void add_network(CLI::App& program, Context& context);
-void add_train(CLI::App& program, Context& context);
-void add_kernel(CLI::App& program, Context& context);
 void add_run(CLI::App& program, Context& context);
 void add_check(CLI::App& program, Context& context);
 void add_schema(CLI::App& program, Context& context);
 void add_diff(CLI::App& program, Context& context);
-void add_accelerator(CLI::App& program, Context& context);
-void add_edge(CLI::App& program, Context& context);
 void add_serve(CLI::App& program, Context& context);
 void add_suite(CLI::App& program, Context& context);
 void add_list(CLI::App& program, Context& context);

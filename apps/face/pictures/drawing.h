@@ -18,7 +18,7 @@ std::string draw_front(const Answer& answer);
 // The first metric over the key with most values: a line with its band for each combination of the
 // other keys, or bars where the key is not a number.
 std::string draw_sweep(const Answer& answer);
-// The work of each stage or engine over time, of Point::timeline or Point::steps of a single point.
+// The work of each stage or engine over time, of Point::timeline of a single point.
 std::string draw_timeline(const Answer& answer);
 // The rate of each kernel over its FLOPs per byte, under the roofs of its GPUs.
 std::string draw_roofline(const Answer& answer, const Catalog& catalog);
@@ -28,6 +28,9 @@ std::string draw_kernels(const Answer& answer);
 std::string draw_breakdown(const Answer& answer);
 // The memory of a GPU at each point, stacked by class, and its capacity.
 std::string draw_memory(const Answer& answer);
+
+// Bars, the first on top.
+std::string draw_bars(const DetailBars& bars);
 
 // A JSON value without quotation marks, and a name with spaces in place of '_'.
 std::string text_of(const nlohmann::ordered_json& value);

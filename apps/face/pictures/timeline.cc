@@ -5,7 +5,6 @@
 
 #include "apps/face/pictures/drawing.h"
 #include "apps/face/plot.h"
-#include "apps/face/timeline.h"
 
 namespace orrery::face {
 namespace {
@@ -32,8 +31,8 @@ std::string kind_of(const Json& slice) {
 std::string draw_timeline(const Answer& a) {
   constexpr std::size_t kMostBoxes = 6000, kMostRows = 40;
   if (a.points.size() != 1) return "";
-  const Point& p = a.points.front();
-  const Json trace = Json::parse(timeline_text(p), nullptr, false);
+  const Timeline timeline = a.points.front().timeline();
+  const Json trace = Json::parse(timeline.trace, nullptr, false);
   if (!trace.is_object() || !trace.contains("traceEvents")) return "";
   std::vector<TraceRow> rows;
   std::map<TraceRow, std::string> names;
@@ -56,8 +55,7 @@ std::string draw_timeline(const Answer& a) {
   PlotAxis y{"", false, {}};
   for (const TraceRow& row : rows)
     y.names.push_back(names.contains(row) ? names[row] : fmt::format("{}", row.second));
-  const std::string what =
-      p.timeline.empty() ? "Timeline of the steps" : "Timeline of an iteration";
+  const std::string& what = timeline.title;
   Plot plot(all ? what : fmt::format("{} (the first {})", what, kMostBoxes), {"ms", false, {}}, y);
   std::vector<std::string> kinds;
   for (const Json* e : slices) {

@@ -19,21 +19,6 @@ from orrery._errors import Error, Infeasible, InputError, InternalError, NoData
 
 __version__ = _orrery.version().split()[1]
 
-_SUMMARIES = {
-    "estimate": "Predicts latency, throughput, memory and the time of every kernel for one batch, "
-    "or for a fixed number of users.",
-    "memory": "Says whether a deployment fits, what fills the memory of a GPU, and how many "
-    "requests fit at once.",
-    "simulate": "Simulates a service under load, request by request.",
-    "plan": "Chooses GPU, engine, formats and layout for a load and its limits; with train=True, "
-    "for a training run.",
-    "train": "Predicts an iteration of a training job, and the run that repeats it.",
-    "kernel": "Predicts the time of one kernel.",
-    "network": "Predicts time and bandwidth of collectives.",
-    "edge": "Predicts the latency of a network, or the rates of an LLM with llama.cpp, on phones, "
-    "boards, laptops and PCs.",
-    "replay": "Replays a trace of torch.profiler, unchanged or with changes.",
-}
 # Keys whose names are words of Python end in "_" here: as_="astra-sim".
 _ESCAPED = {"as_": "as", "from_": "from"}
 
@@ -50,10 +35,9 @@ def _keys(keys):
     return keys
 
 
-# Keys that may be given here without their names: the first is the word behind the verb on the
-# command line.
-_WORDS = {"kernel": ["op"], "network": ["kind"], "edge": ["network", "device"],
-          "replay": ["trace"]}
+# The verbs of all kinds of questions: for each its help, and the keys that may be given without
+# their names.
+_VERBS = _orrery.verbs()
 
 
 def _keywords(verb):
@@ -68,7 +52,7 @@ def _keywords(verb):
 def _signature(verb):
     from inspect import Parameter, Signature
 
-    words = _WORDS.get(verb, [])
+    words = _VERBS[verb]["words"]
     parameters = [Parameter(word, Parameter.POSITIONAL_OR_KEYWORD, default=None) for word in words]
     parameters += [Parameter(name, Parameter.KEYWORD_ONLY, default=None)
                    for name in _keywords(verb) if name not in words]
@@ -81,7 +65,7 @@ class _Verb:
     def __init__(self, verb):
         self.__name__ = self.__qualname__ = self._verb = verb
         self.__module__ = "orrery"
-        self._words = _WORDS.get(verb, [])
+        self._words = _VERBS[verb]["words"]
 
     def __call__(self, *words, **keys):
         if len(words) > len(self._words):
@@ -96,21 +80,14 @@ class _Verb:
 
     @property
     def __doc__(self):
-        return f"{_SUMMARIES[self._verb]}\n{_orrery.doc(self._verb)}"
+        return f"{_VERBS[self._verb]['help']}\n{_orrery.doc(self._verb)}"
 
     def __repr__(self):
         return f"<function orrery.{self._verb}>"
 
 
-estimate = _Verb("estimate")
-memory = _Verb("memory")
-simulate = _Verb("simulate")
-plan = _Verb("plan")
-train = _Verb("train")
-kernel = _Verb("kernel")
-network = _Verb("network")
-edge = _Verb("edge")
-replay = _Verb("replay")
+for _verb in _VERBS:
+    globals()[_verb] = _Verb(_verb)
 
 
 def run(scenario, **keys):
@@ -170,6 +147,5 @@ def calibrate(gpu, measured, *, framework="", out=None, catalog=None):
     return found
 
 
-__all__ = ["estimate", "memory", "simulate", "plan", "train", "kernel", "network", "replay", "run", "load",
-           "compare", "calibrate", "edge", "Answer", "Point", "Metric", "Record", "Error",
-           "InputError", "Infeasible", "NoData", "InternalError"]
+__all__ = [*_VERBS, "run", "load", "compare", "calibrate", "Answer", "Point", "Metric", "Record",
+           "Error", "InputError", "Infeasible", "NoData", "InternalError"]

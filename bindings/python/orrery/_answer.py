@@ -1,5 +1,6 @@
 """Answers as objects. They show what the library computed, and compute nothing."""
 
+import itertools
 import json
 
 
@@ -58,12 +59,10 @@ class Record(dict):
 class Point:
     """The answer at one point of a sweep: swept values and metrics are attributes."""
 
-    _OWN = ("fits", "reason", "meets_slo", "metrics", "limit", "memory", "energy",
-            "energy_by_kernel", "kernels", "replay", "notes")
-
     def __init__(self, answer, index, found):
         self._answer, self._index, self._found = answer, index, found
-        self.at = {k: v for k, v in found.items() if k not in self._OWN}
+        # The values that say where a point is stand in front of whether it fits.
+        self.at = dict(itertools.takewhile(lambda item: item[0] != "fits", found.items()))
         self.fits = found["fits"]
         self.reason = found.get("reason", "")
         self.meets_slo = found.get("meets_slo")

@@ -7,6 +7,8 @@
 
 #include "orrery/base/error.h"
 #include "orrery/planner/answer/more_memory.h"
+#include "orrery/planner/question/plan_question.h"
+#include "orrery/scenario/kinds/service/service_question.h"
 
 namespace orrery {
 namespace {
@@ -19,8 +21,8 @@ constexpr double kSame = 1e-9;
 constexpr int kMostFlips = 12;  // of one limit
 constexpr std::int64_t kMoreGpus[] = {1, 2, 4, 8};
 
-PlanChoice& choice_of(Scenario& s) { return std::get<PlanQuestion>(s.asked).choice; }
-ServiceQuestion::Slo& slo_of(Scenario& s) { return std::get<PlanQuestion>(s.asked).service.slo; }
+PlanChoice& choice_of(Scenario& s) { return planned(s).choice; }
+ServiceQuestion::Slo& slo_of(Scenario& s) { return planned(s).service.slo; }
 
 const char* unit_of(PlanObjective objective) {
   constexpr const char* kUnits[] = {"USD an hour", "GPUs", "J a request", "requests/s"};
@@ -32,7 +34,7 @@ class Changes {
   Changes(const Scenario& question, const PlannedLoad& load, const FirstStage& first,
           const Raced& best, Trials& trials, Runner& runner)
       : question_(question),
-        plan_(question.as<PlanQuestion>().choice),
+        plan_(planned(question).choice),
         load_(load),
         first_(first),
         best_(best),
@@ -43,7 +45,7 @@ class Changes {
 
   std::vector<Change> all() {
     for (const SloLimit limit : kSloLimits) {
-      const Seconds allowed_time = allowed(question_.as<PlanQuestion>().service.slo, limit);
+      const Seconds allowed_time = allowed(planned(question_).service.slo, limit);
       if (allowed_time <= Seconds(0)) continue;
       if (by_rate()) {
         around(limit, allowed_time / milliseconds(1));

@@ -7,10 +7,12 @@
 #include <vector>
 
 #include "orrery/base/error.h"
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/search/first_stage.h"
 #include "orrery/planner/verify/race.h"
 #include "orrery/planner/verify/trials.h"
 #include "orrery/scenario/answer/metric_meanings.h"
+#include "orrery/scenario/kinds/service/service_question.h"
 
 namespace orrery {
 namespace {
@@ -20,14 +22,14 @@ constexpr double kLight = 0.1;   // load of engines, where the question states n
 constexpr double kLoose = 1e12;  // a limit that everything keeps, over the asked one
 
 Scenario without_stock(Scenario question) {
-  auto& choice = std::get<PlanQuestion>(question.asked).choice;
+  auto& choice = planned(question).choice;
   choice.gpus = 0, choice.budget = 0, choice.top = 1;
   for (std::string& gpu : choice.gpu) gpu = GpuStock::parse(gpu).gpu;
   return question;
 }
 
 Scenario without_limits(Scenario question) {
-  auto& slo = std::get<PlanQuestion>(question.asked).service.slo;
+  auto& slo = planned(question).service.slo;
   for (Seconds* limit : {&slo.ttft, &slo.tpot, &slo.e2e}) *limit = *limit * kLoose;
   for (SloClass& c : slo.classes)
     for (Seconds* limit : {&c.ttft, &c.tpot, &c.e2e}) *limit = *limit * kLoose;
@@ -52,7 +54,7 @@ std::string lack(const PlanChoice& choice, const FleetPlan& fleet, double hour) 
 // The best plan if GPUs and money were no limit; empty: there is none either.
 std::string beyond_stock(Runner& runner, const Scenario& question, const PlannedLoad& load,
                          Desk& desk) {
-  const PlanChoice& choice = question.as<PlanQuestion>().choice;
+  const PlanChoice& choice = planned(question).choice;
   if (choice.objective == PlanObjective::kThroughput) return "";
   const Scenario free = without_stock(question);
   const FirstStage first = first_stage(runner, free, load, desk);
@@ -82,7 +84,7 @@ double alone(const ServiceQuestion::Slo& slo, const EngineBound& bound) {
 
 std::string beyond_limits(Runner& runner, const Scenario& question, const PlannedLoad& load,
                           Desk& desk) {
-  const PlanQuestion& q = question.as<PlanQuestion>();
+  const PlanQuestion& q = planned(question);
   FirstStage first = first_stage(runner, without_limits(question), load, desk);
   std::stable_sort(first.options.begin(), first.options.end(),
                    [&](const RatedOption& a, const RatedOption& b) {

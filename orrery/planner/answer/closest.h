@@ -14,6 +14,7 @@
 #include "orrery/planner/bound/planned_load.h"
 #include "orrery/planner/crew/desk.h"
 #include "orrery/scenario/answer/answer.h"
+#include "orrery/scenario/kinds/service/service_question.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {

@@ -15,6 +15,7 @@
 
 #include <vector>
 
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/verify/race.h"
 
 namespace orrery {

@@ -10,12 +10,14 @@
 
 #include "orrery/base/error.h"
 #include "orrery/planner/answer/plan_point.h"
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/search/spares.h"
 #include "orrery/planner/search/stock_program.h"
 #include "orrery/planner/verify/proof.h"
 #include "orrery/planner/verify/share_table.h"
 #include "orrery/planner/verify/slo_limits.h"
-#include "orrery/scenario/document/scenario_keys.h"
+#include "orrery/scenario/document/scenario_json.h"
+#include "orrery/scenario/kinds/service/service_question.h"
 
 namespace orrery {
 namespace {
@@ -35,14 +37,14 @@ struct Model {
 // The question of each model by itself.
 std::vector<Scenario> questions_of(const Scenario& question) {
   Scenario own = question;
-  auto& asked = std::get<PlanQuestion>(own.asked);
+  auto& asked = planned(own);
   const std::vector<PlannedModel> others = std::move(asked.choice.others);
   asked.choice.others.clear();
   std::vector<Scenario> out = {own};
   for (const PlannedModel& other : others) {
     Scenario s = own;
     s.name = other.name, s.model = other.model, s.model_overrides = {};
-    std::get<PlanQuestion>(s.asked).service = other.service;
+    planned(s).service = other.service;
     if (!other.service.slo.any())
       throw InputError(fmt::format("plan.others.{}.slo: a plan needs a limit", other.name));
     if (other.service.find_max_rate || other.service.repeat > 1)
@@ -64,11 +66,11 @@ class Division {
  public:
   // `same`: has simulated the same models and loads.
   Division(Runner& runner, const Scenario& question, Desk& desk, const Division* same = nullptr)
-      : plan_(question.as<PlanQuestion>().choice), desk_(desk) {
+      : plan_(planned(question).choice), desk_(desk) {
     for (Scenario& own : questions_of(question)) {
       Model& m = *models_.emplace_back(std::make_unique<Model>());
       m.question = std::move(own);
-      m.load = planned_load(m.question.as<PlanQuestion>().service, notes_);
+      m.load = planned_load(planned(m.question).service, notes_);
       if (m.load.rate <= 0)
         throw InputError("plan: all requests of a load come at once; a plan needs a rate");
       check_lengths(m.question, runner.architecture(m.question.model), m.load);
@@ -229,7 +231,7 @@ class Division {
     const auto known = kept_.find(key);
     if (known != kept_.end()) return known->second;
     return kept_[key] = Trials::kept(m.trials->again(f.plan.at_work(), f.rate,
-                                                     first_seed(m.question.as<PlanQuestion>()),
+                                                     first_seed(planned(m.question)),
                                                      m.trials->deviations(), false));
   }
 
@@ -253,7 +255,7 @@ class DividedChanges {
   }
 
   std::vector<std::string> all() {
-    const PlanChoice& plan = question_.as<PlanQuestion>().choice;
+    const PlanChoice& plan = planned(question_).choice;
     for (std::size_t m = 0; m <= plan.others.size(); ++m)
       for (const SloLimit limit : kSloLimits) limits(m, limit);
     if (plan.gpus > 0) more("GPU", [](PlanChoice& c, std::int64_t n) { c.gpus += n; });
@@ -280,7 +282,7 @@ class DividedChanges {
     double value = 0;
   };
 
-  static PlanChoice& choice_of(Scenario& s) { return std::get<PlanQuestion>(s.asked).choice; }
+  static PlanChoice& choice_of(Scenario& s) { return planned(s).choice; }
 
   std::optional<Found> found(const Scenario& question) {
     try {
@@ -318,7 +320,7 @@ class DividedChanges {
 
   void limits(std::size_t model, SloLimit limit) {
     const auto slo_of = [model](Scenario& s) -> ServiceQuestion::Slo& {
-      auto& q = std::get<PlanQuestion>(s.asked);
+      auto& q = planned(s);
       return model == 0 ? q.service.slo : q.choice.others[model - 1].service.slo;
     };
     const double ms = allowed(slo_of(question_), limit) / milliseconds(1);
@@ -365,7 +367,7 @@ std::vector<Proof> proofs(const Division& division, const std::vector<Fleet>& fl
     Proof p;
     p.raced = {f.plan, 0, f.rate};
     p.kept = true;
-    const std::int64_t seed = first_seed(m.question.as<PlanQuestion>());
+    const std::int64_t seed = first_seed(planned(m.question));
     p.point = m.trials->again(f.plan, f.rate, seed, 0, true);
     p.headroom = 100 * (headroom_of(f.plan.at_work(), f.rate, *m.trials) - 1);
     std::vector<bool>& levels = kept.try_emplace(f.part.model, kLevels, true).first->second;
@@ -431,7 +433,7 @@ Plans find_divided_plan(Runner& runner, const Scenario& question, Desk& desk) {
   if (hour > 0) all += fmt::format("; {:.4g} USD an hour", hour);
   told.insert(told.begin() + 1, all);
   told.insert(told.end(), division.notes().begin(), division.notes().end());
-  if (question.as<PlanQuestion>().choice.explain)
+  if (planned(question).choice.explain)
     for (std::string& change : DividedChanges(runner, question, desk, division).all())
       told.push_back(std::move(change));
   told.push_back(fmt::format("complete: {} of {} engines can serve; {} simulations", options,

@@ -23,6 +23,7 @@
 #pragma once
 
 #include "orrery/planner/answer/planner.h"
+#include "orrery/planner/question/plan_question.h"
 
 namespace orrery {
 

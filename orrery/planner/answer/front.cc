@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "orrery/base/error.h"
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/search/first_stage.h"
 #include "orrery/planner/verify/race_in_rounds.h"
+#include "orrery/scenario/kinds/service/service_question.h"
 
 namespace orrery {
 namespace {
@@ -28,13 +30,13 @@ class Walk {
   void go(Scenario question, Raced best) {
     Seconds at = allowed(slo_of(question), limit_);
     if (at <= Seconds(0)) at = kNoLimit;
-    std::get<PlanQuestion>(question.asked).choice.top = 1;
+    planned(question).choice.top = 1;
     steps_.push_back({question, best});
     while (++limits < kMostLimits) {
       const std::optional<double> own = figure(question, best, at);
       at = kTighter * at;
       if (own) at = std::min(at, kJustBelow * milliseconds(*own));
-      allow(std::get<PlanQuestion>(question.asked).service.slo, limit_, at);
+      allow(planned(question).service.slo, limit_, at);
       Trials trials(trials_, question);
       const FirstStage first = first_stage(runner_, question, load_, trials_.desk());
       if (first.options.empty()) return;
@@ -62,12 +64,10 @@ class Walk {
   std::int64_t limits = 0;
 
  private:
-  static const ServiceQuestion::Slo& slo_of(const Scenario& s) {
-    return s.as<PlanQuestion>().service.slo;
-  }
+  static const ServiceQuestion::Slo& slo_of(const Scenario& s) { return planned(s).service.slo; }
   // ms, at the slowest level at which the plan keeps the limit.
   std::optional<double> figure(Scenario question, const Raced& r, Seconds at) {
-    allow(std::get<PlanQuestion>(question.asked).service.slo, limit_, at);
+    allow(planned(question).service.slo, limit_, at);
     Trials trials(trials_, question);
     const auto out = trials.figure(limit_, r.fleet.at_work(), r.rate, r.slowest);
     trials_.learn(trials);
@@ -84,8 +84,7 @@ class Walk {
 // Whether `other` is no worse in both, and better in one; of equal plans the first one stays.
 bool beats(const FrontPlan& other, const FrontPlan& one, SloLimit limit, bool most) {
   const auto figure = [limit](const FrontPlan& p) {
-    const Metric* m =
-        p.proof.point.find(metric_of(p.question.as<PlanQuestion>().service.slo, limit));
+    const Metric* m = p.proof.point.find(metric_of(planned(p.question).service.slo, limit));
     return m == nullptr ? 0 : m->value;
   };
   const double sign = most ? -1 : 1;
@@ -104,7 +103,7 @@ SloLimit front_limit(const PlanChoice& plan) {
 
 Front find_front(Runner& runner, const Scenario& question, const PlannedLoad& load,
                  const RaceResult& loosest, Trials& trials) {
-  const PlanChoice& plan = question.as<PlanQuestion>().choice;
+  const PlanChoice& plan = planned(question).choice;
   const SloLimit limit = front_limit(plan);
   Walk walk(runner, load, trials, limit);
   Front out;

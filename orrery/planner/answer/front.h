@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/verify/proof.h"
 #include "orrery/planner/verify/slo_limits.h"
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "orrery/base/error.h"
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/search/spares.h"
 
 namespace orrery {
@@ -71,9 +72,9 @@ Point point_of(const Proof& proof, const Scenario& question) {
                                        exact_metric("headroom", "%", proof.headroom)};
   if (!proof.brief) p.metrics.insert(p.metrics.begin(), metrics.begin(), metrics.end());
   std::vector<std::string> notes = {"plan: " + f.name()};
-  if (std::string spare = spare_note(question.as<PlanQuestion>().choice, f); !spare.empty())
+  if (std::string spare = spare_note(planned(question).choice, f); !spare.empty())
     notes.push_back(std::move(spare));
-  const auto& service = question.as<PlanQuestion>().service;
+  const auto& service = planned(question).service;
   if (const auto limit = nearest_limit(service.slo, p))
     notes.push_back(fmt::format("closest limit: {} is {:.4g} of {:.4g} ms", limit->metric,
                                 limit->value, limit->limit));

@@ -13,9 +13,10 @@
 #include "orrery/planner/answer/front.h"
 #include "orrery/planner/answer/plan_point.h"
 #include "orrery/planner/answer/robust.h"
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/verify/proof.h"
 #include "orrery/planner/verify/race_in_rounds.h"
-#include "orrery/scenario/document/scenario_keys.h"
+#include "orrery/scenario/document/scenario_json.h"
 
 namespace orrery {
 namespace {
@@ -36,7 +37,7 @@ void check_front(const PlanQuestion& q) {
 
 // The question with the defaults of a plan.
 Scenario asked(Scenario s) {
-  const PlanQuestion& q = s.as<PlanQuestion>();
+  const PlanQuestion& q = planned(s);
   if (!q.service.slo.any())
     throw InputError("a plan needs a limit: slo.ttft, slo.tpot or slo.e2e (--slo tpot:30ms)");
   if (q.service.find_max_rate)
@@ -47,7 +48,7 @@ Scenario asked(Scenario s) {
         "plan.objective time is of training runs; of a service it is cost, gpus, energy, "
         "throughput or pareto");
   if (q.choice.objective == PlanObjective::kPareto) {
-    auto& choice = std::get<PlanQuestion>(s.asked).choice;
+    auto& choice = planned(s).choice;
     choice.objective = PlanObjective::kCost;
     if (choice.front.empty()) choice.front = name_of(SloLimit::kTpot);
   }
@@ -61,7 +62,7 @@ Scenario asked(Scenario s) {
         "plan.availability");
   needs(q.choice.day.empty() && q.choice.startup != plain.startup, "plan.startup", "plan.day");
   needs(!q.choice.explain && !q.choice.what_if_gpu.empty(), "plan.what_if_gpu", "plan.explain");
-  auto& asked = std::get<PlanQuestion>(s.asked);
+  auto& asked = planned(s);
   if (!q.choice.day.empty()) {
     if (!q.service.trace.empty())
       throw InputError("plan.day is of generated loads; a trace has its own rates");
@@ -129,7 +130,7 @@ void add_days(const PlanChoice& plan, const std::vector<FrontPlan>& proved, Tria
 // ranked first. Stopped: the watcher ends the search.
 void explain(Runner& runner, const Scenario& question, const PlannedLoad& load,
              const FirstStage& first, const RaceResult& raced, Trials& trials, Plans& out) {
-  const PlanChoice& plan = question.as<PlanQuestion>().choice;
+  const PlanChoice& plan = planned(question).choice;
   std::vector<std::string>& told = out.answer.points.front().notes;
   if (!plan.robust.empty())
     for (const RobustPlan& r : robust_plans(runner, question, raced.best, trials.desk()))
@@ -152,7 +153,7 @@ void order(std::vector<FrontPlan>& plans, PlanObjective objective) {
 
 // The plans as an answer to the question; those of a front say with which limit they were proved.
 Plans plans_of(const Scenario& question, const std::vector<FrontPlan>& plans) {
-  const PlanChoice& choice = question.as<PlanQuestion>().choice;
+  const PlanChoice& choice = planned(question).choice;
   Plans out;
   out.answer.scenario = question.name;
   out.answer.resolved = to_json(question);
@@ -162,8 +163,7 @@ Plans plans_of(const Scenario& question, const std::vector<FrontPlan>& plans) {
     out.questions.push_back(plan.question);
     Point p = point_of(plan.proof, plan.question);
     if (!choice.front.empty()) {
-      const Seconds limit =
-          allowed(plan.question.as<PlanQuestion>().service.slo, front_limit(choice));
+      const Seconds limit = allowed(planned(plan.question).service.slo, front_limit(choice));
       if (limit > Seconds(0)) p.at["slo_" + choice.front] = to_four_digits(limit / milliseconds(1));
     }
     if (&plan != &plans.front())
@@ -196,7 +196,7 @@ Plans find_plans(Runner& runner, const Scenario& question) {
 Plans find_plans(Runner& runner, const Scenario& scenario, Desk& desk) {
   desk.begin();
   const Scenario question = asked(scenario);
-  const PlanQuestion& q = question.as<PlanQuestion>();
+  const PlanQuestion& q = planned(question);
   if (divides(q.choice)) return find_divided_plan(runner, question, desk);
   std::vector<std::string> notes;
   const PlannedLoad load = planned_load(q.service, notes);

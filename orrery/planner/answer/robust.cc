@@ -10,6 +10,8 @@
 #include <memory>
 
 #include "orrery/base/error.h"
+#include "orrery/planner/question/plan_question.h"
+#include "orrery/scenario/kinds/service/service_question.h"
 
 namespace orrery {
 namespace {
@@ -61,7 +63,7 @@ struct Case {
 
 Case case_of(const Scenario& question, double load, double lengths) {
   Case out{"", question};
-  auto& asked = std::get<PlanQuestion>(out.question.asked);
+  auto& asked = planned(out.question);
   ServiceQuestion& service = asked.service;
   asked.choice.top = 1;
   const auto add = [&out](double factor, const char* what) {
@@ -91,7 +93,7 @@ class Searched {
  public:
   Searched(Runner& runner, const Case& asked, Desk& desk)
       : question_(asked.question),
-        load_(planned_load(question_.as<PlanQuestion>().service, notes_)),
+        load_(planned_load(planned(question_).service, notes_)),
         first_(first_stage(runner, question_, load_, desk)),
         trials_(runner, question_, load_, desk) {}
 
@@ -126,7 +128,7 @@ std::string RobustPlan::text() const {
 
 std::vector<RobustPlan> robust_plans(Runner& runner, const Scenario& question,
                                      const std::vector<Raced>& shown, Desk& desk) {
-  const Drift drift = drift_of(question.as<PlanQuestion>().choice.robust);
+  const Drift drift = drift_of(planned(question).choice.robust);
   std::vector<Case> cases;
   for (const double load : factors(drift.load))
     for (const double lengths : factors(drift.lengths))

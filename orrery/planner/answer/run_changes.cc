@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/scenario/answer/prospect.h"
 
 namespace orrery {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/search/run_search.h"
 
 namespace orrery {

@@ -8,9 +8,11 @@
 
 #include "orrery/base/error.h"
 #include "orrery/planner/answer/run_changes.h"
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/search/run_search.h"
 #include "orrery/planner/space/question_keys.h"
-#include "orrery/scenario/document/scenario_keys.h"
+#include "orrery/scenario/document/scenario_json.h"
+#include "orrery/scenario/kinds/training/training_question.h"
 
 namespace orrery {
 namespace {
@@ -21,7 +23,7 @@ double days(Seconds t) { return t.value() / kDay; }
 
 // The question with the defaults of a plan.
 Scenario with_defaults(Scenario s) {
-  auto& q = std::get<PlanQuestion>(s.asked);
+  auto& q = planned(s);
   TrainingQuestion& run = *q.training;
   if (!run.tokens && !run.samples && !run.iterations)
     throw InputError(
@@ -196,7 +198,7 @@ Point answered(Answers& answers, const Scenario& question, const RatedRun& rated
           {"recompute", std::string(to_text(l.recompute))}};
   if (const auto& limit = rated.plan.boards.limit) p.at["power_limit"] = limit->value();
   if (const auto& clock = rated.plan.boards.clock) p.at["clock"] = clock->value() / 1e6;
-  const PlanChoice& choice = question.as<PlanQuestion>().choice;
+  const PlanChoice& choice = planned(question).choice;
   if (choice.by > Seconds(0))
     p.metrics.insert(p.metrics.begin(), exact_metric("in_time", "%", 100 * in_time(p, choice.by)));
   p.notes.insert(p.notes.begin(), binding(p));
@@ -215,7 +217,7 @@ RunPlans find_run_plans(Runner& runner, const Scenario& scenario, Desk& desk) {
   desk.begin();
   RunPlans out;
   out.question = with_defaults(scenario);
-  const PlanChoice& choice = out.question.as<PlanQuestion>().choice;
+  const PlanChoice& choice = planned(out.question).choice;
   const RunSearch search = search_runs(runner, out.question, desk);
   const std::vector<RatedRun> ranked = chosen(choice, search);
   if (desk.stopped()) desk.finish();
@@ -280,7 +282,7 @@ RunPlans find_run_plans(Runner& runner, const Scenario& scenario, Desk& desk) {
     notes.push_back(
         "plan.power_limits and plan.clocks were not tried: a slower board ends no run sooner, and "
         "saves no money where the price of a GPU-hour is fixed");
-  if (!scenario.as<PlanQuestion>().training->chance)
+  if (!planned(scenario).training->chance)
     notes.push_back(fmt::format(
         "not declared: a checkpoint takes {:.0f} s from the job, a restart {:.0f} min (chance)",
         planned_chance().checkpoint_write.value(), planned_chance().restart.value() / 60));

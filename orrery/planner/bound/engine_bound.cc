@@ -7,6 +7,9 @@
 #include <limits>
 
 #include "orrery/base/error.h"
+#include "orrery/planner/question/plan_question.h"
+#include "orrery/scenario/kinds/service/service_question.h"
+#include "orrery/scenario/kinds/service/techniques.h"
 
 namespace orrery {
 namespace {
@@ -32,7 +35,7 @@ class Batches {
   }
 
   Point at(std::int64_t batch, bool memory_only) {
-    std::get<SteadyQuestion>(scenario_.asked).batch = batch;
+    scenario_.ask<SteadyQuestion>().batch = batch;
     RunOptions options;
     options.breakdown = options.resolved = false;
     options.memory_only = memory_only;
@@ -114,8 +117,7 @@ EngineBound engine_bound(Runner& runner, const Scenario& question, const EngineO
                          const PlannedLoad& load) {
   EngineBound out;
   Batches batches(runner, question, option, load);
-  StepLimit limit =
-      step_limit(question.as<PlanQuestion>().service.slo, load, option.prefix_caching);
+  StepLimit limit = step_limit(planned(question).service.slo, load, option.prefix_caching);
   const TokensOfStep tokens = tokens_of_step(option.speculation);
   limit.decode *= tokens.most, limit.usual *= tokens.mean;
   try {

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "orrery/base/error.h"
+#include "orrery/scenario/kinds/service/service_question.h"
 
 namespace orrery {
 

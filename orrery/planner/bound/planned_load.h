@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "orrery/planner/bound/thinned_load.h"
-#include "orrery/scenario/question/plan_question.h"
+#include "orrery/planner/question/plan_question.h"
+#include "orrery/scenario/kinds/service/service_question.h"
 
 namespace orrery {
 

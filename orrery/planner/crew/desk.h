@@ -15,9 +15,9 @@
 #include <unordered_map>
 
 #include "orrery/planner/crew/dealer.h"
-#include "orrery/planner/crew/watcher.h"
 #include "orrery/planner/store/result_store.h"
 #include "orrery/scenario/answer/answer.h"
+#include "orrery/scenario/answer/search_watcher.h"
 
 namespace orrery {
 

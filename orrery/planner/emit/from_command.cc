@@ -12,8 +12,10 @@
 #include "orrery/planner/bound/engine_bound.h"
 #include "orrery/planner/emit/launch.h"
 #include "orrery/planner/emit/launch_reader.h"
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/verify/race.h"
 #include "orrery/planner/verify/trials.h"
+#include "orrery/scenario/kinds/service/techniques.h"
 
 namespace orrery {
 namespace {
@@ -21,7 +23,7 @@ namespace {
 constexpr const char* kKey = "plan.from_command";
 
 LaunchRead checked(const Bundle& bundle, const Scenario& question, const std::string& command) {
-  if (divides(question.as<PlanQuestion>().choice))
+  if (divides(planned(question).choice))
     throw InputError(fmt::format(
         "{}: is compared with one fleet; plan.mixed and plan.others have several", kKey));
   LaunchRead read = read_launch(bundle, command);
@@ -71,14 +73,14 @@ class Rival {
  public:
   Rival(Runner& runner, const Scenario& question, const LaunchRead& read)
       : runner_(runner), question_(question), option_(read.option) {
-    PlanChoice& choice = std::get<PlanQuestion>(question_.asked).choice;
+    PlanChoice& choice = planned(question_).choice;
     choice.top = 1, choice.modes = {"aggregated"};
     if (choice.objective != PlanObjective::kThroughput) choice.gpus = 0, choice.budget = 0;
     if (option_.speculation.on()) assume_drafts();
     const bool money = choice.objective == PlanObjective::kCost || choice.budget > 0;
     if (money && !question_.cost.asked()) question_.cost.tier = "on_demand";
     if (read.max_model_len > 0) question_.workload.max_model_len = read.max_model_len;
-    load_ = planned_load(question_.as<PlanQuestion>().service, notes_);
+    load_ = planned_load(planned(question_).service, notes_);
   }
 
   // A sentence about what is taken for granted of the command; empty: nothing is.
@@ -86,7 +88,7 @@ class Rival {
 
   // A sentence about its best fleet on a type of GPU, beside the best plan.
   std::string on(const GpuStock& gpu, const FleetPlan& best) {
-    const PlanChoice& choice = question_.as<PlanQuestion>().choice;
+    const PlanChoice& choice = planned(question_).choice;
     option_.gpu = {runner_.catalog().gpu(gpu.gpu).id, 0};
     if (choice.objective == PlanObjective::kThroughput) option_.gpu.gpus = gpu.gpus;
     FirstStage first;
@@ -115,7 +117,7 @@ class Rival {
   // No flag tells how many drafts are accepted: the question does, if it has the same method.
   void assume_drafts() {
     SpeculationChoice& own = option_.speculation;
-    const SpeculationChoice& asked = question_.as<PlanQuestion>().service.speculation;
+    const SpeculationChoice& asked = planned(question_).service.speculation;
     const bool same = asked.method == own.method;
     if (same) {
       own.acceptance = asked.acceptance, own.decay = asked.decay, own.spread = asked.spread;
@@ -143,7 +145,7 @@ std::vector<std::string> beside_command(Runner& runner, const Scenario& question
   const LaunchRead read = checked(runner.bundle(), question, command);
   Rival rival(runner, question, read);
   std::vector<std::string> out;
-  for (const std::string& text : question.as<PlanQuestion>().choice.gpu)
+  for (const std::string& text : planned(question).choice.gpu)
     out.push_back(rival.on(GpuStock::parse(text), plans.fleets.front()));
   if (!rival.assumed().empty()) out.push_back(rival.assumed());
   std::string unread;
@@ -154,7 +156,7 @@ std::vector<std::string> beside_command(Runner& runner, const Scenario& question
 }
 
 Plans find_plans_beside(Runner& runner, const Scenario& question, Desk& desk) {
-  const std::string& command = question.as<PlanQuestion>().choice.from_command;
+  const std::string& command = planned(question).choice.from_command;
   if (command.empty()) return find_plans(runner, question, desk);
   checked(runner.bundle(), question, command);
   Plans plans = find_plans(runner, question, desk);
@@ -165,13 +167,8 @@ Plans find_plans_beside(Runner& runner, const Scenario& question, Desk& desk) {
 }
 
 Answer answer_plan(Runner& runner, const Scenario& question, Desk& desk) {
-  if (question.as<PlanQuestion>().training) return find_run_plans(runner, question, desk).answer;
+  if (planned(question).training) return find_run_plans(runner, question, desk).answer;
   return find_plans_beside(runner, question, desk).answer;
-}
-
-Answer make_plans(Runner& runner, const Scenario& question) {
-  Desk desk;
-  return answer_plan(runner, question, desk);
 }
 
 }  // namespace orrery

@@ -30,7 +30,5 @@ std::vector<std::string> beside_command(Runner& runner, const Scenario& question
 Plans find_plans_beside(Runner& runner, const Scenario& question, Desk& desk);
 // The answer to a plan of a service or of a run.
 Answer answer_plan(Runner& runner, const Scenario& question, Desk& desk);
-// The same at a desk of its own, as Runner::set_planner takes it.
-Answer make_plans(Runner& runner, const Scenario& question);
 
 }  // namespace orrery

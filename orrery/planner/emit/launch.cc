@@ -8,6 +8,7 @@
 
 #include "orrery/model/catalog/catalog.h"
 #include "orrery/planner/emit/launch_facts.h"
+#include "orrery/scenario/kinds/service/techniques.h"
 
 namespace orrery {
 namespace {

@@ -13,6 +13,7 @@
 #include "orrery/planner/emit/launch.h"
 #include "orrery/planner/emit/launch_facts.h"
 #include "orrery/planner/emit/platforms.h"
+#include "orrery/scenario/kinds/service/techniques.h"
 
 namespace orrery {
 namespace {

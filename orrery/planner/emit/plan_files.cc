@@ -11,9 +11,11 @@
 #include "orrery/planner/bound/planned_load.h"
 #include "orrery/planner/emit/launch.h"
 #include "orrery/planner/emit/platforms.h"
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/space/board_settings.h"
 #include "orrery/planner/verify/slo_limits.h"
-#include "orrery/scenario/document/scenario_keys.h"
+#include "orrery/scenario/document/scenario_json.h"
+#include "orrery/scenario/kinds/service/service_question.h"
 
 namespace orrery {
 namespace {
@@ -190,7 +192,7 @@ std::vector<std::string> held_latencies(const Plans& plans) {
   std::vector<std::string> out;
   for (const SloLimit limit : kSloLimits) {
     for (const Scenario& question : plans.questions) {
-      std::string name = metric_of(question.as<PlanQuestion>().service.slo, limit);
+      std::string name = metric_of(planned(question).service.slo, limit);
       if (std::find(out.begin(), out.end(), name) == out.end() && name != "tpot_p50")
         out.push_back(std::move(name));
     }
@@ -239,7 +241,7 @@ Files plan_files(const Bundle& bundle, const Plans& plans) {
     const FleetPlan& plan = plans.fleets[i];
     const std::string folder = fmt::format("{}/", i + 1);
     Scenario service = plan.service(asked);
-    at_rate(std::get<ServiceQuestion>(service.asked), plans.rates[i]);
+    at_rate(service.ask<ServiceQuestion>(), plans.rates[i]);
     out.emplace_back(folder + "scenario.json", to_json(service).dump(1) + "\n");
     out.emplace_back(folder + "launch.sh", launch_script(bundle, plan, model, longest));
     for (auto& [name, text] : options_files(bundle, plan, model, longest))

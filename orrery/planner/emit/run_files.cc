@@ -5,10 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "orrery/hardware/cluster.h"
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/space/board_settings.h"
 #include "orrery/planner/space/run_launch.h"
-#include "orrery/scenario/document/scenario_keys.h"
-#include "orrery/scenario/training/training_layout.h"
+#include "orrery/scenario/document/scenario_json.h"
+#include "orrery/scenario/kinds/training/training_layout.h"
+#include "orrery/scenario/kinds/training/training_question.h"
 
 namespace orrery {
 namespace {
@@ -31,7 +33,7 @@ std::vector<std::pair<std::string, std::string>> run_files(Runner& runner, const
       {"plan.json", to_json(found.answer, false).dump(1) + "\n"}};
   std::string front = "plan,gpu,gpus,days,usd\n", rejected = "layouts,reason\n";
   for (const auto& [reason, n] : found.rejected) rejected += fmt::format("{},\"{}\"\n", n, reason);
-  const TrainingQuestion& run = *found.question.as<PlanQuestion>().training;
+  const TrainingQuestion& run = *planned(found.question).training;
   const auto launches = run_launches(runner.bundle(), stack_of(run).name);
   for (std::size_t i = 0; i < found.plans.size(); ++i) {
     const RunPlan& plan = found.plans[i];

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <set>
 
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/search/spares.h"
 #include "orrery/planner/space/question_keys.h"
 #include "orrery/planner/space/space.h"
@@ -52,7 +53,7 @@ std::set<std::string> caching_engines(const Runner& runner, const Scenario& ques
                                       const PlannedLoad& load) {
   std::set<std::string> out;
   if (!load.repeats_prompts) return out;
-  for (const std::string& engine : question.as<PlanQuestion>().choice.engines)
+  for (const std::string& engine : planned(question).choice.engines)
     if (load_engine(engine, runner.bundle()).scheduler.prefix_caching) out.insert(engine);
   return out;
 }

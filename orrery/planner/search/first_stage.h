@@ -9,6 +9,7 @@
 
 #include "orrery/planner/bound/engine_bound.h"
 #include "orrery/planner/crew/desk.h"
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/space/fleet_plan.h"
 
 namespace orrery {

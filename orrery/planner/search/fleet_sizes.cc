@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/search/spares.h"
 
 namespace orrery {

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/search/first_stage.h"
 
 namespace orrery {

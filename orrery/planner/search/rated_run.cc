@@ -1,5 +1,6 @@
 #include "orrery/planner/search/rated_run.h"
 
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/scenario/answer/prospect.h"
 
 namespace orrery {

@@ -1,8 +1,9 @@
 // Plans of training runs with what the closed form says of them, and their order.
 #pragma once
 
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/space/run_plan.h"
-#include "orrery/scenario/training/training_evaluator.h"
+#include "orrery/scenario/kinds/training/training_evaluator.h"
 
 namespace orrery {
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/store/value_bytes.h"
 
 namespace orrery {

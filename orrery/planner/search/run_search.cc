@@ -8,11 +8,13 @@
 
 #include "orrery/base/error.h"
 #include "orrery/planner/bound/run_bound.h"
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/search/run_parts.h"
 #include "orrery/planner/space/board_settings.h"
 #include "orrery/planner/space/run_launch.h"
 #include "orrery/planner/space/run_space.h"
-#include "orrery/scenario/training/training_layout.h"
+#include "orrery/scenario/kinds/training/training_layout.h"
+#include "orrery/scenario/kinds/training/training_question.h"
 #include "orrery/training/schedules/job_schedule.h"
 
 namespace orrery {
@@ -23,12 +25,12 @@ class Layouts {
  public:
   Layouts(const Scenario& question, const GpuStock& stock, const TrainingEvaluator& run,
           const std::vector<RunLaunch>& launches, RunSearch& out)
-      : choice_(question.as<PlanQuestion>().choice),
-        training_(*question.as<PlanQuestion>().training),
+      : choice_(planned(question).choice),
+        training_(*planned(question).training),
         stock_(stock),
         run_(run),
         launches_(launches),
-        space_(run_space(question.as<PlanQuestion>(), run.model(), run.gpus_of_node())),
+        space_(run_space(planned(question), run.model(), run.gpus_of_node())),
         out_(out) {
     monotone_ = stack_of(training_).memory.gradient_buffer;
     if (!slower_boards_win(choice_.objective, run_.electricity())) return;
@@ -347,7 +349,7 @@ void RunSearch::reject(const std::string& reason, std::int64_t n) { rejected[rea
 namespace {
 
 RunSearch search(Runner& runner, const Scenario& question, Desk& desk) {
-  const auto& q = question.as<PlanQuestion>();
+  const auto& q = planned(question);
   const std::vector<RunLaunch> launches = run_launches(runner.bundle(), stack_of(*q.training).name);
   check_board_settings(q.choice, runner.catalog());
   RunSearch out;
@@ -356,10 +358,10 @@ RunSearch search(Runner& runner, const Scenario& question, Desk& desk) {
   for (const std::string& text : q.choice.gpu) {
     GpuStock stock = GpuStock::parse(text);
     RunPlan any{stock, {}};
-    const std::unique_ptr<TrainingEvaluator> run = runner.evaluator(any.asked(question));
-    if (stock.gpu.find('/') == std::string::npos) stock.gpu = run->gpu().id;
-    out.electricity = out.electricity || run->electricity();
-    Layouts layouts(question, stock, *run, launches, out);
+    const TrainingEvaluator run(runner.facts(), any.asked(question));
+    if (stock.gpu.find('/') == std::string::npos) stock.gpu = run.gpu().id;
+    out.electricity = out.electricity || run.electricity();
+    Layouts layouts(question, stock, run, launches, out);
     for (const std::int64_t gpus : gpu_counts(q, stock)) {
       std::vector<RatedRun> best = layouts.best(gpus, all, desk, keys);
       if (desk.stopped() && best.empty()) return out;
@@ -381,10 +383,10 @@ RunSearch search(Runner& runner, const Scenario& question, Desk& desk) {
 
 RunSearch search_runs(Runner& runner, const Scenario& question, Desk& desk) {
   RunSearch out = search(runner, question, desk);
-  const bool all_known = question.as<PlanQuestion>().choice.exhaustive || desk.stopped();
+  const bool all_known = planned(question).choice.exhaustive || desk.stopped();
   if (!out.best.empty() || all_known) return out;
   Scenario all = question;
-  std::get<PlanQuestion>(all.asked).choice.exhaustive = true;
+  planned(all).choice.exhaustive = true;
   return search(runner, all, desk);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/training/chance/chance.h"
 
 namespace orrery {

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/space/fleet_plan.h"
 
 namespace orrery {

@@ -7,7 +7,7 @@
 #include "orrery/energy/power/clock_power.h"
 #include "orrery/hardware/catalog.h"
 #include "orrery/hardware/gpu.h"
-#include "orrery/scenario/question/plan_question.h"
+#include "orrery/planner/question/plan_question.h"
 
 namespace orrery {
 

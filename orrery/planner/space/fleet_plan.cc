@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/space/board_settings.h"
+#include "orrery/scenario/kinds/service/service_question.h"
 
 namespace orrery {
 namespace {
@@ -56,7 +58,7 @@ Scenario EngineOption::asked(const Scenario& question) const {
   s.precision.quantization = format;
   s.parallel.tp = tp, s.parallel.pp = pp, s.parallel.dp = dp, s.parallel.ep = ep;
   s.parallel.cp = cp;
-  std::get<PlanQuestion>(s.asked).service.speculation = speculation;
+  planned(s).service.speculation = speculation;
   return s;
 }
 
@@ -79,7 +81,7 @@ FleetPlan FleetPlan::at_work() const {
 
 Scenario FleetPlan::service(const Scenario& question) const {
   Scenario s = engine.asked(question);
-  ServiceQuestion service = s.as<PlanQuestion>().service;
+  ServiceQuestion service = planned(s).service;
   service.cluster.replicas = engines;
   service.cluster.router = "least-outstanding";
   if (decode) {

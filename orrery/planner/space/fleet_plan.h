@@ -10,6 +10,8 @@
 #include <optional>
 #include <string>
 
+#include "orrery/planner/question/plan_question.h"
+#include "orrery/scenario/kinds/service/techniques.h"
 #include "orrery/scenario/question/scenario.h"
 
 namespace orrery {

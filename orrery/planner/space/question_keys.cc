@@ -1,5 +1,6 @@
 #include "orrery/planner/space/question_keys.h"
 
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/store/result_key.h"
 
 namespace orrery {
@@ -8,7 +9,7 @@ std::string QuestionKeys::key(const std::string& what, const std::string& gpu) {
   std::string& document = documents_[gpu];
   if (document.empty()) {
     Scenario s = question_;
-    auto& q = std::get<PlanQuestion>(s.asked);
+    auto& q = planned(s);
     const PlanChoice none;
     if (q.training) {
       q.choice.gpus = 0;

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/space/board_settings.h"
+#include "orrery/scenario/kinds/training/training_question.h"
 
 namespace orrery {
 
@@ -33,7 +35,7 @@ Scenario RunPlan::asked(const Scenario& question) const {
   Scenario s = question;
   s.hardware.gpu = gpu.gpu;
   s.hardware.power_limit = boards.limit, s.hardware.clock = boards.clock;
-  s.asked = layout.asked(*question.as<PlanQuestion>().training);
+  s.asked = layout.asked(*planned(question).training);
   return s;
 }
 

@@ -6,6 +6,8 @@
 #include <string>
 
 #include "orrery/energy/power/clock_power.h"
+#include "orrery/planner/question/plan_question.h"
+#include "orrery/scenario/kinds/training/training_question.h"
 #include "orrery/scenario/question/scenario.h"
 
 namespace orrery {

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "orrery/base/error.h"
+#include "orrery/planner/question/plan_question.h"
+#include "orrery/scenario/kinds/training/training_question.h"
 
 namespace orrery {
 namespace {

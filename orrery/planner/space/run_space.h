@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/space/run_plan.h"
 
 namespace orrery {

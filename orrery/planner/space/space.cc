@@ -4,7 +4,9 @@
 
 #include "orrery/base/error.h"
 #include "orrery/hardware/cluster.h"
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/space/board_settings.h"
+#include "orrery/scenario/kinds/service/techniques.h"
 
 namespace orrery {
 namespace {
@@ -105,7 +107,7 @@ void add_layouts(const PlanChoice& plan, std::int64_t node, std::int64_t most, b
 std::vector<EngineOption> engine_options(const Scenario& question, const Catalog& catalog,
                                          const Architecture& model,
                                          const std::set<std::string>& caching) {
-  const PlanChoice& plan = question.as<PlanQuestion>().choice;
+  const PlanChoice& plan = planned(question).choice;
   const bool experts = has_routed_experts(model);
   check_board_settings(plan, catalog);
   std::vector<EngineOption> out;
@@ -118,7 +120,7 @@ std::vector<EngineOption> engine_options(const Scenario& question, const Catalog
     if (stock.gpus > 0) most = std::min(most, stock.gpus);
     if (plan.gpus > 0) most = std::min(most, plan.gpus);
     std::vector<EngineOption> layouts;
-    for (const EngineOption& option : engines_on(stock, question.as<PlanQuestion>(), caching))
+    for (const EngineOption& option : engines_on(stock, planned(question), caching))
       add_layouts(plan, node, most, experts, option, layouts);
     for (const PowerKnobs& boards : board_settings(plan, gpu)) {
       for (EngineOption& option : layouts) {

@@ -10,7 +10,7 @@
 #include <set>
 
 #include "orrery/planner/store/digest.h"
-#include "orrery/scenario/document/scenario_keys.h"
+#include "orrery/scenario/document/scenario_json.h"
 
 namespace orrery {
 namespace {

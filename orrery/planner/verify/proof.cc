@@ -1,6 +1,7 @@
 #include "orrery/planner/verify/proof.h"
 
 #include "orrery/base/error.h"
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/scenario/answer/prospect.h"
 
 namespace orrery {
@@ -15,7 +16,7 @@ constexpr double kClose = 1.02;
 
 // Gives the fleet further engines, or a lower rate, until it keeps the limits.
 Proof settled(const Scenario& question, const Raced& raced, Trials& trials) {
-  const PlanQuestion& asked = question.as<PlanQuestion>();
+  const PlanQuestion& asked = planned(question);
   const bool by_rate = asked.choice.objective == PlanObjective::kThroughput;
   Proof out;
   out.raced = raced;
@@ -45,7 +46,7 @@ constexpr std::size_t kHeadroom = 0, kFigures = 1, kFirstLevel = 2;
 constexpr std::size_t kTasks = kFirstLevel + kLevels;
 
 void prove_part(const Scenario& question, std::size_t part, Proof& proof, Trials& trials) {
-  const PlanQuestion& asked = question.as<PlanQuestion>();
+  const PlanQuestion& asked = planned(question);
   const std::int64_t seed = first_seed(asked);
   const FleetPlan fleet = proof.raced.fleet.at_work();
   const double rate = proof.raced.rate;
@@ -80,7 +81,7 @@ std::int64_t first_seed(const PlanQuestion& asked) { return asked.service.seed +
 
 bool keeps_at(const Scenario& question, const FleetPlan& fleet, double rate, int level,
               Trials& trials) {
-  const std::int64_t seed = first_seed(question.as<PlanQuestion>()) + 1 + level;
+  const std::int64_t seed = first_seed(planned(question)) + 1 + level;
   return Trials::kept(trials.again(fleet, rate, seed, deviations_at(level), false));
 }
 

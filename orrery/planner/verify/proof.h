@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/verify/race.h"
 #include "orrery/planner/verify/trials.h"
 #include "orrery/scenario/answer/prospect.h"

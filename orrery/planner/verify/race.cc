@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "orrery/base/error.h"
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/search/spares.h"
 #include "orrery/scenario/answer/prospect.h"
 
@@ -42,7 +43,7 @@ class Race {
  public:
   Race(const Scenario& question, const PlannedLoad& load, const FirstStage& first,
        FleetJudge& trials)
-      : plan_(question.as<PlanQuestion>().choice), load_(load), trials_(trials) {
+      : plan_(planned(question).choice), load_(load), trials_(trials) {
     while (known_ < kLevels && (known_ + 0.5) / kLevels < plan_.confidence / 100) ++known_;
     for (const std::string& mode : plan_.modes) mode == "aggregated" ? alone(first) : pairs(first);
     std::stable_sort(entrants_.begin(), entrants_.end(),

@@ -1,5 +1,7 @@
 #include "orrery/planner/verify/race_in_rounds.h"
 
+#include "orrery/planner/question/plan_question.h"
+
 #include <algorithm>
 
 namespace orrery {
@@ -8,7 +10,7 @@ RaceResult race_in_rounds(const Scenario& question, const PlannedLoad& load,
                           const FirstStage& first, Trials& trials) {
   if (!load.part) return race(question, load, first, trials);
   Scenario more = question;
-  auto& top = std::get<PlanQuestion>(more.asked).choice.top;
+  auto& top = planned(more).choice.top;
   top = std::max(top, kRacedAgain);
   RaceResult out = race(more, load, first, trials);
   FirstStage few;

@@ -1,5 +1,7 @@
 #include "orrery/planner/verify/share_table.h"
 
+#include "orrery/planner/question/plan_question.h"
+
 #include <algorithm>
 #include <cmath>
 

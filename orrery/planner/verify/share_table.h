@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/search/fleet_sizes.h"
 #include "orrery/planner/search/stock_program.h"
 #include "orrery/planner/verify/fleet_judge.h"

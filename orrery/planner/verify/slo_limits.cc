@@ -1,6 +1,7 @@
 #include "orrery/planner/verify/slo_limits.h"
 
 #include "orrery/scenario/answer/metric_meanings.h"
+#include "orrery/scenario/kinds/service/service_question.h"
 
 namespace orrery {
 

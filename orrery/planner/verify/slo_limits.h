@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/scenario/answer/answer.h"
-#include "orrery/scenario/question/plan_question.h"
+#include "orrery/scenario/kinds/service/service_question.h"
 
 namespace orrery {
 

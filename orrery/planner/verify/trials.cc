@@ -7,8 +7,10 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/estimate.h"
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/store/result_key.h"
 #include "orrery/scenario/answer/prospect.h"
+#include "orrery/scenario/kinds/service/service_question.h"
 
 namespace orrery {
 namespace {
@@ -33,7 +35,7 @@ bool grows(const Point& p) {
 }  // namespace
 
 std::int64_t Trials::requests_at(double rate) const {
-  const ServiceQuestion& service = question_.as<PlanQuestion>().service;
+  const ServiceQuestion& service = planned(question_).service;
   if (!service.trace.empty()) return service.sent();
   const auto least = static_cast<std::int64_t>(std::ceil(kLeastTime * rate));
   return std::max(service.sent(), std::min(least, kMostRequests));
@@ -41,7 +43,7 @@ std::int64_t Trials::requests_at(double rate) const {
 
 Scenario Trials::at(const FleetPlan& fleet, double rate) const {
   Scenario s = fleet.service(question_);
-  auto& service = std::get<ServiceQuestion>(s.asked);
+  auto& service = s.ask<ServiceQuestion>();
   service.requests = requests_at(rate);
   if (service.trace.empty()) {
     service.rate = rate;
@@ -64,7 +66,7 @@ std::string Trials::key(const FleetPlan& fleet, const Scenario& service,
 }
 
 double Trials::deviations() const {
-  return normal_quantile(question_.as<PlanQuestion>().choice.confidence / 100);
+  return normal_quantile(planned(question_).choice.confidence / 100);
 }
 
 bool Trials::kept(const Point& p) {
@@ -78,7 +80,7 @@ Trials::Trials(const Trials& other, const Scenario& question)
 
 void Trials::learn(const Trials& other) {
   simulations_ = std::max(simulations_, other.simulations_);
-  const auto& slo = question_.as<PlanQuestion>().service.slo;
+  const auto& slo = planned(question_).service.slo;
   for (const auto& [key, tried] : other.known_) {
     if (!tried.sound) {
       known_.emplace(key, tried);
@@ -108,7 +110,7 @@ const Trials::Tried& Trials::tried(const FleetPlan& fleet, double rate, int leve
     if (load_.part) {
       part = at_times_rate(*load_.part, rate / load_.rate);
       options.load = &part;
-      auto& service = std::get<ServiceQuestion>(s.asked);
+      auto& service = s.ask<ServiceQuestion>();
       const auto of = static_cast<std::int64_t>(part.requests.size());
       service.warmup = service.warmup * of / load_.requests;
       service.cooldown = service.cooldown * of / load_.requests;
@@ -126,7 +128,7 @@ const Trials::Tried& Trials::tried(const FleetPlan& fleet, double rate, int leve
 Point Trials::again(const FleetPlan& fleet, double rate, std::int64_t seed, double deviations,
                     bool intervals) {
   Scenario s = at(fleet, rate);
-  std::get<ServiceQuestion>(s.asked).seed = seed;
+  s.ask<ServiceQuestion>().seed = seed;
   RunOptions options;
   options.intervals = intervals;
   options.deviations = deviations;

@@ -11,13 +11,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Six significant digits: more than any prediction has, and the same bytes everywhere.
-double rounded(double v) {
-  if (v == 0 || !std::isfinite(v)) return v;
-  const double scale = std::pow(10.0, 5 - static_cast<int>(std::floor(std::log10(std::abs(v)))));
-  return std::round(v * scale) / scale;
-}
-
 // Members of an object under names that are all different, in the order in which they are added.
 // They are moved to their place, where an initializer list copies each of them.
 class Members {
@@ -30,21 +23,13 @@ class Members {
   Json::object_t all_;
 };
 
-Json json_of(const ReplayRow& row) {
-  constexpr const char* kParts[] = {"class", "idle", "path", "stream"};
-  const auto times = [](const ReplayRow::Times& t) -> Json {
-    return {{"busy_ms", rounded(t.busy.value() * 1e3)},
-            {"exposed_ms", rounded(t.exposed.value() * 1e3)},
-            {"critical_ms", rounded(t.critical.value() * 1e3)}};
-  };
-  return {{"part", kParts[static_cast<int>(row.part)]},
-          {"name", row.name},
-          {"kernels", rounded(row.kernels)},
-          {"replayed", times(row.replayed)},
-          {"what_if", times(row.what_if)}};
-}
-
 }  // namespace
+
+double rounded(double v) {
+  if (v == 0 || !std::isfinite(v)) return v;
+  const double scale = std::pow(10.0, 5 - static_cast<int>(std::floor(std::log10(std::abs(v)))));
+  return std::round(v * scale) / scale;
+}
 
 Metric exact_metric(std::string name, std::string unit, double value) {
   return {std::move(name), std::move(unit), value, value, value, value, value, Origin::kExact};
@@ -175,7 +160,7 @@ void add_breakdown(const Point& p, Json& out) {
   rows.reserve(p.kernels.size());
   for (const KernelRow& k : p.kernels) rows.push_back(json_of(k));
   if (!rows.empty()) out["kernels"] = std::move(rows);
-  for (const ReplayRow& row : p.replay) out["replay"].push_back(json_of(row));
+  if (p.detail) p.detail->add_json(out);
   if (!p.notes.empty()) out["notes"] = p.notes;
 }
 

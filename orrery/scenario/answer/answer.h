@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -87,54 +88,6 @@ struct EnergyRow {
   Joules energy;
 };
 
-// A class of work in a replayed trace, something else that takes time, or a stream. Times and
-// kernels are of one iteration.
-struct ReplayRow {
-  enum class Part {
-    kClass,   // a class of work; has all times
-    kIdle,    // nothing ran on the GPU; has the exposed time
-    kPath,    // something else on the path that decides; has the critical time
-    kStream,  // has the busy time
-  };
-  struct Times {
-    Seconds busy;      // sum over the kernels
-    Seconds exposed;   // while no other class ran on any stream
-    Seconds critical;  // on the path that decides the iteration's time
-  };
-  Part part = Part::kClass;
-  std::string name;    // "gemm"; "GPU idle"; "device 0, stream 7"
-  double kernels = 0;  // 0 where it is no class or stream
-  Times replayed;      // as it was recorded
-  Times what_if;       // with what was asked; the same as `replayed` where nothing was
-};
-
-// One request of a simulated service.
-struct RequestRow {
-  Seconds arrival;
-  std::int64_t input = 0, output = 0;  // tokens
-  Seconds front_end;                   // before it is in a scheduler's queue
-  Seconds queue;                       // in that queue
-  Seconds ttft, tpot, e2e;             // tpot is 0 for a single token
-  std::int64_t cached = 0;             // tokens of the prompt
-  std::int64_t evictions = 0, stalls = 0;
-  std::int64_t replica = 0;
-  std::string outcome;  // "done", "too long", "never fits", "unfinished"
-};
-
-// One step of a simulated service.
-struct StepRow {
-  Seconds start, end;
-  std::int64_t engine = 0, decodes = 0, prompts = 0, prompt_tokens = 0;
-  std::int64_t running = 0, waiting = 0;  // requests
-  double kv_use = 0;                      // share of the KV blocks, 0 to 1
-};
-
-// Power in windows of one length, the last of which ends at `end`.
-struct PowerSeries {
-  Seconds window, end;
-  std::vector<Watts> power;  // mean in each window
-};
-
 // A range that physics allows a metric (physical_bounds.h). A metric may have several.
 struct MetricBound {
   std::string metric;
@@ -147,33 +100,63 @@ struct Feasibility {
   std::string reason;  // if it does not fit: the numbers and the largest contributors
 };
 
+// Events over time, in Chrome's trace event format, which ui.perfetto.dev opens.
+struct Timeline {
+  std::string title;  // of a picture: "Timeline of an iteration"
+  std::string trace;  // empty: nothing was recorded
+};
+
+// A picture of a kind's own: an <svg> element, or bars that the faces draw, the first on top.
+struct DetailBars {
+  std::string title, unit;
+  std::vector<std::pair<std::string, double>> parts;
+};
+struct DetailPicture {
+  std::string name;
+  std::string svg;  // empty: the bars
+  DetailBars bars;
+};
+
+struct Point;
+
+// The part of a point that its kind of question owns: rows, and how they are shown. The default of
+// each function is that there is nothing to show.
+class PointDetail {
+ public:
+  virtual ~PointDetail() = default;
+  // Adds members to the JSON of the point, behind its kernels.
+  virtual void add_json(nlohmann::ordered_json&) const {}
+  // Lines below the figures of the point, of 80 columns and as Markdown.
+  virtual std::string text(const Point&) const { return ""; }
+  virtual std::string markdown(const Point&) const { return ""; }
+  virtual Timeline timeline() const { return {}; }
+  virtual std::vector<DetailPicture> pictures() const { return {}; }
+};
+
 // The answer at one point of a sweep.
 struct Point {
   nlohmann::ordered_json at;  // the swept values: {"tp": 8, "isl": 1024, "osl": 128, "batch": 16}
   Feasibility feasibility;
   std::vector<Metric> metrics;
   std::vector<KernelRow> kernels;
-  std::vector<ReplayRow> replay;  // of a recorded trace
   std::vector<MemoryRow> memory;  // of one GPU, or what memory_of names
   Bytes memory_capacity;
   std::string memory_of = "GPU";
   std::vector<EnergyRow> energy;  // of energy_of, in energy.scope, by what draws it
   // The same by the kinds of the kernels that draw it (work_of_kinds.h), with the same sum.
   std::vector<EnergyRow> energy_by_kernel;
-  std::string energy_of;             // "GPU and iteration", "request", "run"
-  std::optional<bool> meets_slo;     // of a simulated service with limits
-  std::string limit;                 // one line: the bottleneck, and what would help
-  std::vector<std::string> notes;    // assumptions and defaults taken
-  std::vector<RequestRow> requests;  // filled on request for a simulated service
-  std::vector<StepRow> steps;        // filled on request for a simulated service
-  PowerSeries power;                 // filled with `steps` where the power is known
-  std::vector<MetricBound> bounds;   // filled on request
-  std::string timeline;              // on request: a pipeline or a replay in Chrome's trace format
-  // On request: Chakra traces, each the end of a file's name ("prefill.0.et", "decode.0.et"; of
-  // training "0.et", "1.et", ... and "groups.json") and its bytes.
-  std::vector<std::pair<std::string, std::string>> chakra;
+  std::string energy_of;            // "GPU and iteration", "request", "run"
+  std::optional<bool> meets_slo;    // of a simulated service with limits
+  std::string limit;                // one line: the bottleneck, and what would help
+  std::vector<std::string> notes;   // assumptions and defaults taken
+  std::vector<MetricBound> bounds;  // filled on request
+  // On request: files, each the end of its name and its bytes. Chakra traces are "prefill.0.et" and
+  // "decode.0.et", of training "0.et", "1.et", ... and "groups.json".
+  std::vector<std::pair<std::string, std::string>> files;
+  std::shared_ptr<const PointDetail> detail;  // of the kind; null: it adds nothing
 
   const Metric* find(std::string_view name) const;
+  Timeline timeline() const { return detail ? detail->timeline() : Timeline(); }
 };
 
 // The best point of a sweep by an objective (optimum.h).
@@ -195,6 +178,9 @@ struct Answer {
   // have it.
   std::optional<bool> complete;
 };
+
+// Six significant digits: more than any prediction has, and the same bytes everywhere.
+double rounded(double v);
 
 // Version of the JSON form below.
 inline constexpr int kAnswerFormat = 1;

@@ -34,16 +34,12 @@ const Json& points_of(const Json& answer, const std::string& name) {
   return answer["points"];
 }
 
-bool is_place(const std::string& key) {
-  static const std::set<std::string> kOthers = {"fits",   "reason",  "metrics", "limit",
-                                                "memory", "kernels", "notes"};
-  return !kOthers.contains(key);
-}
-
+// The values that say where a point is stand in front of whether it fits.
 std::map<std::string, std::string> place_of(const Json& point) {
   std::map<std::string, std::string> place;
   for (const auto& [key, value] : point.items()) {
-    if (is_place(key)) place[key] = value.is_string() ? value.get<std::string>() : value.dump();
+    if (key == "fits") break;
+    place[key] = value.is_string() ? value.get<std::string>() : value.dump();
   }
   return place;
 }

@@ -1,4 +1,21 @@
-// Adds rows to Point::bounds, for the functions of physical_bounds.h.
+// Physical bounds of the metrics of an answer. They hold for any tool that predicts the metrics;
+// `orrery suite score` uses them where no measurement exists.
+//
+// Bounds follow from counts (parameters, FLOPs, bytes of weights and of KV cache), from the
+// question and from the data sheet. They contain no predicted time:
+//   times        at least FLOPs / peak rate, and at least (bytes that a pass must read - bytes that
+//                the caches can keep from the previous pass) / memory bandwidth
+//   rates        at most those that these times allow, with the question's number of requests
+//   collectives  at least the bytes through the narrowest cut of the links
+//   memory       at least weights and optimizer states; caches at most the rest of the memory
+//   shares       0 to 100 %
+//   counts       within 3 % of the count from the dimensions (kCounted, bound_rows.h), because
+//                formats differ in scales and padding
+// No figure is negative. A bound is the figure of the best possible software with the model,
+// formats, layout and hardware of the question. Requests of random length count as the shortest
+// ones. Metrics without a known bound have none.
+//
+// The functions below add rows to Point::bounds.
 #pragma once
 
 #include <limits>

@@ -10,8 +10,8 @@ namespace orrery {
 namespace {
 
 constexpr std::string_view kEstimate = "estimate", kSimulate = "simulate", kTrain = "train",
-                           kNetworkVerb = "network", kKernel = "kernel", kReplay = "replay",
-                           kEdge = "edge", kServe = "estimate, simulate";
+                           kNetworkVerb = "network", kKernel = "kernel",
+                           kServe = "estimate, simulate";
 
 constexpr MetricMeaning kMeanings[] = {
     // Memory.
@@ -247,24 +247,6 @@ constexpr MetricMeaning kMeanings[] = {
     {"time_to_train_p95", kTrain, "time to train that 5 % of the draws exceed, with failures"},
     {"goodput", kTrain, "share of the run's time that is not lost to failures and checkpoints"},
     {"checkpoint_interval", kTrain, "time between checkpoints: the given one, or the best one"},
-    // Networks and LLMs at the edge; ttft, tpot, output_throughput and memory are those of above.
-    {"latency", kEdge, "time of the network for all inputs at once"},
-    {"throughput", kEdge, "inputs per second, one batch after the other"},
-    {"macs", kEdge, "multiply-adds of the network for all inputs at once"},
-    {"parameters", kEdge, "weights of the network"},
-    {"kernels", kEdge, "kernels that the runtime makes of the network's nodes"},
-    {"energy_per_inference", kEdge,
-     "energy of the board for one input, where its power was measured (microcontrollers, NPUs)"},
-    {"prefill_throughput", kEdge, "tokens of the prompt per second"},
-    {"max_context", kEdge, "longest context for which the device has the memory"},
-    {"energy_per_token_limit", kEdge,
-     "most energy of a generated token: the thermal design power of the chip in its time"},
-    // Replays of a trace.
-    {"measured_time", kReplay, "time of one iteration, as the profiler recorded it"},
-    {"replayed_time", kReplay,
-     "time of one iteration, replayed from the graph of the trace without changes"},
-    {"replay_error", kReplay, "replayed_time over measured_time, less 100 %"},
-    {"time_ratio", kReplay, "iteration_time with the changes, over replayed_time"},
     // Networks.
     {"time", "network, kernel", "time of the collective, the trace or the kernel"},
     {"algbw", kNetworkVerb, "algorithm bandwidth: bytes of the collective over its time"},

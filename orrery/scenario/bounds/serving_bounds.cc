@@ -1,4 +1,5 @@
-// physical_bounds.h for requests to a served model.
+#include "orrery/scenario/bounds/serving_bounds.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,21 +8,9 @@
 
 #include "orrery/base/error.h"
 #include "orrery/scenario/answer/bound_rows.h"
-#include "orrery/scenario/bounds/physical_bounds.h"
-#include "orrery/serving/requests/lengths.h"
 
 namespace orrery {
 namespace {
-
-// The shortest prompt and output that any request has.
-struct Least {
-  double isl = 1, osl = 1;  // of the shortest
-  double cached = 0;        // most tokens of its prompt that are cached already
-  double a_step = 1;        // most tokens of a sequence that one step yields
-  double together = 1;      // most sequences under way, of all replicas
-  double replicas = 1;
-  bool same_layout = true;  // of all replicas
-};
 
 // One pass of a batch through all stages, one after the other, on one rank of each.
 struct StepBounds {
@@ -76,7 +65,7 @@ StepBounds pass_of(const ServedModel& s, const SequenceGroup& group) {
 
 class ServingBounds {
  public:
-  ServingBounds(const ServedModel& s, const Least& least, Point& p)
+  ServingBounds(const ServedModel& s, const LeastRequests& least, Point& p)
       : s_(s), least_(least), p_(p), gpu_(s.deployment.gpu) {
     SequenceGroup prompt;
     prompt.new_tokens = std::max<std::int64_t>(1, std::llround(least.isl - least.cached));
@@ -181,101 +170,16 @@ class ServingBounds {
   }
 
   const ServedModel& s_;
-  const Least& least_;
+  const LeastRequests& least_;
   Point& p_;
   const Gpu& gpu_;
   StepBounds prompt_, token_;
 };
 
-// The cache of the shortest prompt over the links of all its GPUs.
-void add_transfer(const ServedModel& s, const Least& least, Point& p) {
-  const BytesPerSecond link = s.deployment.gpu.scale_up.bandwidth;
-  if (link == BytesPerSecond(0)) return;
-  const Bytes cache = s.memory->kv_of_model(std::llround(least.isl));
-  const Seconds time = cache / s.plan.devices() / link;
-  for (const char* metric : {"kv_transfer", "kv_transfer_alone", "kv_transfer_p50",
-                             "kv_transfer_p90", "kv_transfer_p99"})
-    bound_below(p, metric, time.value() * 1e3,
-                fmt::format("{:.4g} GB of KV cache over {} links of {:.4g} GB/s",
-                            cache.value() / 1e9, s.plan.devices(), link.value() / 1e9));
-}
-
-// The shortest length of a distribution that Lengths reads.
-double shortest(const std::string& lengths) {
-  const Lengths l = Lengths::parse(lengths);
-  constexpr int kLooks = 64;  // `a | b | c` is in any order
-  double least = l.at(0);
-  for (int i = 1; i < kLooks; ++i) least = std::min(least, 1.0 * l.at(1.0 * i / kLooks));
-  return least;
-}
-
 }  // namespace
 
-void bound_requests(const ServedModel& s, const SteadyQuestion& load, Point& p) {
-  Least least;
-  least.isl = static_cast<double>(load.isl), least.osl = static_cast<double>(load.osl);
-  least.cached = static_cast<double>(load.past);
-  least.together = static_cast<double>(load.batch);
-  ServingBounds(s, least, p).add();
-}
-
-void bound_service(const ServedModel& s, const ServiceQuestion& service, Point& p) {
-  Least least;
-  const bool known = service.trace.empty() && service.turns == "1";
-  if (known) least.isl = shortest(service.isl), least.osl = shortest(service.osl);
-  const bool shares = !known || service.shared_prefix > 0 || service.samples > 1;
-  const bool all_cached = !known || service.samples > 1;
-  if (shares) {
-    least.cached = all_cached ? least.isl - 1
-                              : std::min(least.isl - 1, static_cast<double>(service.shared_prefix));
-  }
-  const SpeculationChoice& drafts = service.speculation;
-  if (drafts.on()) least.a_step = static_cast<double>(drafts.tokens) + 1;
-  const ClusterChoice& cluster = service.cluster;
-  double engines = static_cast<double>(cluster.replicas);
-  if (cluster.autoscale.policy != "none")
-    engines = std::max(engines, static_cast<double>(cluster.autoscale.most));
-  std::vector<std::string> pools = cluster.pools;
-  if (cluster.disaggregation.on()) pools.push_back(cluster.disaggregation.decode);
-  for (const std::string& text : pools) {
-    const PoolChoice pool = PoolChoice::parse(text);
-    engines += static_cast<double>(pool.replicas);
-    const auto same = [](const auto& own, int first) { return !own || *own == first; };
-    least.same_layout &= (pool.gpu.empty() || pool.gpu == s.deployment.gpu.id) && !pool.seqs &&
-                         same(pool.tp, s.plan.tp) && same(pool.pp, s.plan.pp) &&
-                         same(pool.dp, s.plan.dp) && same(pool.ep, s.plan.ep);
-  }
-  least.replicas = engines;
-  // Schedulers may keep a batch for each stage.
-  least.together = engines * s.plan.dp * s.plan.pp *
-                   static_cast<double>(s.deployment.engine.scheduler.max_num_seqs);
-  if (service.max_concurrency > 0)
-    least.together = std::min(least.together, static_cast<double>(service.max_concurrency));
-  ServingBounds(s, least, p).add();
-
-  bound_above(p, "running", least.together,
-              fmt::format("at most {} sequences under way", least.together));
-  if (const std::int64_t requests = service.sent(); requests > 0) {
-    for (const char* part : {"waiting_q1", "waiting_q2", "waiting_q3", "waiting_q4"})
-      bound_above(p, part, static_cast<double>(requests),
-                  fmt::format("{} requests in all", requests));
-  }
-  if (cluster.disaggregation.on() && cluster.disaggregation.transfer == "whole")
-    add_transfer(s, least, p);
-  if (known && !shares) {
-    bound_above(p, "prefix_hits", 0, "no two prompts share a prefix");
-  } else if (known && !all_cached) {
-    bound_above(
-        p, "prefix_hits", 100 * static_cast<double>(service.shared_prefix) / least.isl,
-        fmt::format("{} of at least {} tokens are shared", service.shared_prefix, least.isl));
-  }
-  if (!drafts.on()) return;
-  const std::string why = fmt::format("all {} drafts and one token more", drafts.tokens);
-  for (const char* gain :
-       {"accepted_length", "speedup", "speedup_e2e", "speedup_p10", "speedup_p50", "speedup_p90"})
-    bound_above(p, gain, least.a_step, why);
-  bound_below(p, "accepted_length", 1, "one token a step without drafts");
-  bound_below(p, "tpot_overhead", -100 * (1 - 1 / least.a_step), why);
+void bound_requests(const ServedModel& served, const LeastRequests& least, Point& p) {
+  ServingBounds(served, least, p).add();
 }
 
 }  // namespace orrery

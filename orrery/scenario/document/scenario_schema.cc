@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "orrery/scenario/document/scenario_keys.h"
 #include "orrery/serving/profile/engine_profile.h"
 
 namespace orrery {
@@ -31,15 +30,18 @@ void add_aliases(const Fields& fields, Json& schema) {
   }
 }
 
-template <class T>
-Json schema_of() {
-  T value;
-  Fields fields;
-  declare(fields, value);
+Json schema_of(const Fields& fields) {
   Json schema = fields.schema();
   add_aliases(fields, schema);
   return schema;
 }
+
+// The keys of an engine's profile.
+struct EngineForm {
+  EngineForm() { declare(fields, profile); }
+  EngineProfile profile;
+  Fields fields;
+};
 
 // The text as a cell of a table.
 std::string cell(std::string text) {
@@ -136,12 +138,9 @@ std::string table(const std::string& title, const std::string& rows) {
 
 }  // namespace
 
-std::string scenario_keys_markdown() {
-  ScenarioValues keys;
-  Fields fields;
-  declare(fields, keys);
+std::string scenario_keys_markdown(const Kinds& kinds) {
   std::string plain, groups;
-  for (const Field& f : fields.all()) {
+  for (const Field& f : kinds.keys().all()) {
     if (f.group() == nullptr) {
       plain += fmt::format("| `{}` | {} | {} | {} |\n", f.name(), values_text(f),
                            cell(default_text(f)), cell(f.doc()));
@@ -151,20 +150,19 @@ std::string scenario_keys_markdown() {
     add_rows(*f.group(), f.name() + ".", true, rows);
     groups += table(fmt::format("`{}`: {}", f.name(), f.doc()), rows);
   }
-  EngineProfile engine;
-  Fields profile;
-  declare(profile, engine);
+  const EngineForm engine;
   std::string rows;
-  add_rows(profile, "engine.overrides.", false, rows);
+  add_rows(engine.fields, "engine.overrides.", false, rows);
   groups += table("`engine.overrides`: any constant of the engine's profile, which has its default",
                   rows);
   groups.pop_back();
   return table("Keys of no group", plain) + groups;
 }
 
-Json scenario_schema() {
-  Json body = schema_of<ScenarioValues>();
-  Json overrides = schema_of<EngineProfile>();
+Json scenario_schema(const Kinds& kinds) {
+  Json body = schema_of(kinds.keys());
+  const EngineForm engine;
+  Json overrides = schema_of(engine.fields);
   overrides.erase("required");
   overrides["description"] = "constants of the engine's profile that differ";
   body["properties"]["engine"]["properties"]["overrides"] = std::move(overrides);

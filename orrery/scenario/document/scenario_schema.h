@@ -5,14 +5,16 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "orrery/scenario/kind/kinds.h"
+
 namespace orrery {
 
 // The schema: every key with its type, unit, range, choices, default and aliases. The constants of
 // an engine's profile are below engine.overrides.
-nlohmann::ordered_json scenario_schema();
+nlohmann::ordered_json scenario_schema(const Kinds& kinds);
 
 // The same as Markdown tables, one for each group, with a line for each key. docs/keys.md contains
 // them.
-std::string scenario_keys_markdown();
+std::string scenario_keys_markdown(const Kinds& kinds);
 
 }  // namespace orrery

@@ -10,8 +10,7 @@
 
 #include "orrery/base/node.h"
 #include "orrery/scenario/document/scenario_file.h"
-#include "orrery/scenario/document/scenario_form.h"
-#include "orrery/scenario/document/scenario_keys.h"
+#include "orrery/scenario/document/scenario_json.h"
 #include "orrery/scenario/document/swept_keys.h"
 
 namespace orrery {
@@ -22,54 +21,6 @@ using SweepJson = nlohmann::ordered_json;
 constexpr int kFormatMajor = 1, kFormatMinor = 0;  // kScenarioFormat
 constexpr double kMostCombinations = 10'000;
 constexpr double kMostSweepPoints = 100'000;  // some seconds, and a gigabyte with breakdowns
-
-void allow_only(const Node& document, const std::vector<std::string>& allowed, const char* what) {
-  for (std::size_t i = 0; i < document.keys().size(); ++i) {
-    const std::string& key = document.keys()[i];
-    if (key == "format") continue;
-    if (std::find(allowed.begin(), allowed.end(), key) == allowed.end()) {
-      document.items()[i].fail(fmt::format("a scenario with {} has no such key; it has {}", what,
-                                           fmt::join(allowed, ", ")));
-    }
-  }
-}
-
-// Refuses what is asked of the boards, where nothing depends on it.
-void refuse_knobs(const Node& document, const Scenario& s, const char* of) {
-  if (!s.hardware.knobs().any()) return;
-  const char* key = s.hardware.power_limit ? "power_limit" : "clock";
-  document.at("hardware")
-      .at(key)
-      .fail(fmt::format(
-          "has no effect on {}: links and recorded times do not depend on the clock of a GPU", of));
-}
-
-// A collective has no model and nothing that belongs to one.
-void check_collective(const Node& document, const Scenario& s, const CollectiveQuestion& q) {
-  if (q.flow.asked()) refuse_knobs(document, s, "a collective at flow level");
-  const bool hardware = !s.hardware.gpu.empty() || !s.hardware.node.empty();
-  const bool topology = !q.flow.topology.empty();
-  if (!q.nodes.empty()) {
-    if (hardware || topology || q.gpus) {
-      document.at("collective")
-          .at("nodes")
-          .fail("describes all GPUs: remove hardware, topology or gpus");
-    }
-    return;
-  }
-  if (!hardware && !topology)
-    document.fail(
-        "a collective needs hardware.gpu (--gpu), hardware.node (--node), collective.nodes "
-        "(--nodes) or a topology (--topology)");
-}
-
-// A kernel runs on one GPU and has no other hardware.
-void check_kernel(const Node& document, const Scenario& s) {
-  const Node& hardware = document.at("hardware");
-  hardware.at("gpu");
-  const Node* node = hardware.find("node");
-  if (node && !s.hardware.node.empty()) node->fail("a kernel runs on one GPU, in any node");
-}
 
 // Values that have had no effect at any point so far.
 class Moot {
@@ -96,143 +47,73 @@ class Moot {
   std::vector<Fields::Undecided> moot_;
 };
 
-// The question of the groups of the document, with the values that were read.
-Scenario::Asked asked_by(const Node& document, const ScenarioValues& keys) {
-  if (document.find("collective")) return keys.collective;
-  if (document.find("kernel")) return keys.kernel;
-  if (document.find("edge")) return keys.edge;
-  if (document.find("replay")) return keys.replay;
-  if (document.find("training")) {
-    TrainingQuestion q = keys.training;
-    if (document.find("chance")) q.chance = keys.chance;
-    if (document.find("plan")) return PlanQuestion{{}, keys.plan, std::move(q)};
-    return q;
-  }
-  if (!document.find("load") && !document.find("plan")) return keys.steady;
-  ServiceQuestion q = keys.service;
-  if (std::isinf(q.rate)) q.arrivals = "at-once", q.rate = ServiceQuestion().rate;
-  if (document.find("plan")) return PlanQuestion{std::move(q), keys.plan, {}};
-  return q;
-}
-
-// Refuses keys of `workload` that a load takes the place of.
-void check_lengths(const Node& document) {
-  const Node* w = document.find("workload");
-  if (w == nullptr) return;
-  for (const std::string& key : steady_keys()) {
-    if (const Node* n = w->find(key))
-      n->fail("a scenario with a load takes its lengths from load.isl and load.osl");
-  }
-}
-
-// Refuses keys of `map` that the other kind of plan has, or that the plan chooses.
-void refuse_keys(const Node& map, const std::vector<std::string>& keys, const std::string& why) {
-  const Fields& fields = declared_keys();
-  for (std::size_t i = 0; i < map.keys().size(); ++i) {
-    const Field* f = fields.find("training." + map.keys()[i]);
-    const Field* of_plan = fields.find("plan." + map.keys()[i]);
-    const Field* of_parallel = fields.find("parallel." + map.keys()[i]);
-    for (const std::string& key : keys) {
-      if (map.keys()[i] == key || (f && f->name() == key) || (of_plan && of_plan->name() == key) ||
-          (of_parallel && of_parallel->name() == key))
-        map.items()[i].fail(why);
-    }
-  }
-}
-
-void check_plan(const Node& document, const Node& plan) {
-  const auto need = [](const Node& map, const char* key, const char* why) {
-    if (!map.find(key)) map.fail(fmt::format("'{}' is missing: {}", key, why));
-  };
-  need(plan, "gpu", "a plan chooses from GPUs, such as --gpu h100-sxm,h200-sxm");
-  if (const Node* training = document.find("training")) {
-    allow_only(document, keys_of(PlanQuestion{{}, {}, TrainingQuestion()}), "a plan of a run");
-    refuse_keys(plan, plan_keys_of_services(), "plans of services have this, plans of runs do not");
-    refuse_keys(*training, planned_training_keys(),
-                "the plan chooses this; what it chooses from is listed under plan");
-    return;
-  }
-  allow_only(document, keys_of(PlanQuestion()), "a plan");
-  need(document, "load", "a plan serves requests, such as --rate 2 --isl 1000 --osl 300");
-  need(document, "slo", "a plan keeps limits, such as --slo ttft:1s,tpot:50ms");
-  refuse_keys(plan, plan_keys_of_runs(), "plans of runs have this, plans of services do not");
-  if (const Node* parallel = document.find("parallel"))
-    refuse_keys(*parallel, planned_parallel_keys(),
-                "the plan chooses this; what it chooses from is listed under plan");
-  check_lengths(document);
-}
-
-// Refuses keys that belong to another kind of question.
-void check_keys(const Node& document, const ScenarioValues& keys) {
-  const Scenario& s = keys.scenario;
-  const auto only = [&document](const Scenario::Asked& asked, const char* what) {
-    allow_only(document, keys_of(asked), what);
-  };
-  if (document.find("collective")) {
-    only(keys.collective, "a collective");
-    return check_collective(document, s, keys.collective);
-  }
-  if (document.find("kernel")) {
-    only(keys.kernel, "a kernel");
-    return check_kernel(document, s);
-  }
-  if (const Node* edge = document.find("edge")) {
-    only(keys.edge, "an edge");
-    edge->at("network"), edge->at("device");
-    return;
-  }
-  if (const Node* replay = document.find("replay")) {
-    only(keys.replay, "a replay");
-    replay->at("trace");
-    refuse_knobs(document, s, "a replay");
-    return;
-  }
-  document.at("model");
-  if (const Node* plan = document.find("plan")) return check_plan(document, *plan);
-  document.at("hardware").at("gpu");
-  if (document.find("training")) return only(keys.training, "a training");
-  if (const Node* n = document.find("chance")) n->fail("chance is supported with training only");
-  if (!document.find("load")) {
-    for (const std::string& group : service_groups()) {
-      if (const Node* n = document.find(group))
-        n->fail(fmt::format("{} needs a load, because it is simulated", group));
+// Refuses keys at the top of a document that its question does not have.
+void check_top_keys(const Node& document, const Scenario& s, const Kinds& kinds) {
+  const QuestionKind& kind = s.kind();
+  if (!kind.top_keys) {
+    for (std::size_t i = 0; i < document.keys().size(); ++i) {
+      const QuestionKind* owner = kinds.owner_of(document.keys()[i]);
+      if (owner == nullptr || owner == &kind) continue;
+      document.items()[i].fail(fmt::format(fmt::runtime(owner->lone_group), document.keys()[i]));
     }
     return;
   }
-  check_lengths(document);
+  const auto [allowed, called] = kind.top_keys(s);
+  for (std::size_t i = 0; i < document.keys().size(); ++i) {
+    const std::string& key = document.keys()[i];
+    if (key != "format" && std::find(allowed.begin(), allowed.end(), key) == allowed.end())
+      document.items()[i].fail(fmt::format("a scenario with {} has no such key; it has {}", called,
+                                           fmt::join(allowed, ", ")));
+  }
 }
 
 // Reads one combination of keys, and makes a point for each combination of sizes.
 class PointReader {
  public:
-  PointReader(const Node& document, std::vector<SweptValues>& sizes)
-      : document_(document), sizes_(sizes) {
+  PointReader(const Node& document, const Kinds& kinds, std::vector<SweptValues>& sizes)
+      : document_(document),
+        kinds_(kinds),
+        kind_(kinds.asked_by(document)),
+        sizes_(sizes),
+        form_(kinds) {
     fields_.assign(document);
-    // A search for the highest rate has no rate of its own.
-    if (keys_.service.find_max_rate)
-      std::erase_if(sizes_, [](const SweptValues& s) { return s.path == "load.rate"; });
+    drop_unswept(kind_);
+    for (const QuestionKind* taken : kind_.takes) drop_unswept(*taken);
     for (SweptValues& s : sizes_) s.size = fields_.find(s.path);
   }
 
   void read(Moot& moot, bool only_point, std::vector<Scenario>& points) {
-    keys_.scenario.undecided = fields_.undecided(document_);
+    values_.scenario.undecided = fields_.undecided(document_);
     std::vector<std::size_t> at(sizes_.size(), 0);
     do {
       for (std::size_t i = 0; i < at.size(); ++i) sizes_[i].size->read(sizes_[i].values[at[i]]);
       moot.see(fields_, document_);
       if (only_point && sizes_.empty()) moot.refuse();
-      if (!checked_) check_keys(document_, keys_);
+      points.push_back(values_.scenario);
+      points.back().asked = kind_.ask(document_, values_);
+      if (!checked_) check(points.back());
       checked_ = true;
-      points.push_back(keys_.scenario);
-      points.back().asked = asked_by(document_, keys_);
     } while (advance(at, sizes_));
   }
 
  private:
+  void drop_unswept(const QuestionKind& kind) {
+    if (!kind.unswept) return;
+    for (const std::string_view path : kind.unswept(values_))
+      std::erase_if(sizes_, [path](const SweptValues& s) { return s.path == path; });
+  }
+
+  void check(const Scenario& s) const {
+    check_top_keys(document_, s, kinds_);
+    if (kind_.check) kind_.check(document_, s);
+  }
+
   const Node& document_;
+  const Kinds& kinds_;
+  const QuestionKind& kind_;
   std::vector<SweptValues>& sizes_;
-  LentForm form_;
-  ScenarioValues& keys_ = form_.values();
+  Kinds::Lent form_;
+  KeyValues& values_ = form_.values();
   const Fields& fields_ = form_.fields();
   bool checked_ = false;
 };
@@ -271,9 +152,9 @@ ScenarioSweep::Key key_of(const SweptValues& swept) {
 }
 
 // The path with the names of the declaration in the place of aliases.
-std::string declared_path(const std::string& path) {
+std::string declared_path(const std::string& path, const Fields& keys) {
   const std::size_t dot = path.find('.');
-  const Field* f = declared_keys().find(path);
+  const Field* f = keys.find(path);
   return f == nullptr || dot == path.npos ? path : path.substr(0, dot + 1) + f->name();
 }
 
@@ -305,7 +186,7 @@ void check_format(const Node& document) {
   }
 }
 
-ScenarioSweep read_scenario(const Node& document) {
+ScenarioSweep read_scenario(const Kinds& kinds, const Node& document) {
   if (document.is_map()) check_format(document);
   if (const Node* suite = document.find("suite"))
     suite->fail("this is a suite of questions, not a scenario; orrery suite run FILE answers it");
@@ -314,7 +195,7 @@ ScenarioSweep read_scenario(const Node& document) {
   const Node* sweep = document.find("sweep");
   if (sweep != nullptr) swept = swept_by_group(*sweep);
   Node base = without(document, "sweep");
-  lists = swept_by_lists(base, declared_keys());
+  lists = swept_by_lists(base, kinds.keys());
   for (SweptValues& s : lists) {
     set_path(base, s.path, s.values.front());
     if (s.values.size() == 1) continue;
@@ -323,7 +204,7 @@ ScenarioSweep read_scenario(const Node& document) {
     if (again) continue;  // the sweep's values replace the list
     (s.size != nullptr ? sizes : swept).push_back(std::move(s));
   }
-  order_sizes(sizes);
+  order_sizes(sizes, kinds.keys());
   if (const double n = combinations(swept); n > kMostCombinations)
     (sweep != nullptr ? *sweep : document)
         .fail(fmt::format("{} combinations; at most {}", n, kMostCombinations));
@@ -337,7 +218,7 @@ ScenarioSweep read_scenario(const Node& document) {
     Node variant = base;
     for (std::size_t i = 0; i < swept.size(); ++i)
       set_path(variant, swept[i].path, swept[i].values[at[i]]);
-    PointReader(variant, sizes).read(moot, swept.empty(), out.points);
+    PointReader(variant, kinds, sizes).read(moot, swept.empty(), out.points);
   } while (advance(at, swept));
   moot.refuse();
   out.name = out.points.front().name;
@@ -345,13 +226,13 @@ ScenarioSweep read_scenario(const Node& document) {
   for (const SweptValues& s : swept) out.keys.push_back(key_of(s));
   for (const SweptValues& s : sizes) {
     out.sizes.push_back(key_of(s));
-    out.sizes.back().path = declared_path(s.path);
+    out.sizes.back().path = declared_path(s.path, kinds.keys());
   }
   return out;
 }
 
-ScenarioSweep read_scenario(const std::filesystem::path& file) {
-  return named(read_scenario(read_scenario_document(file)), file.stem().string());
+ScenarioSweep read_scenario(const Kinds& kinds, const std::filesystem::path& file) {
+  return named(read_scenario(kinds, read_scenario_document(file)), file.stem().string());
 }
 
 SweepJson with_sweep(SweepJson document, const ScenarioSweep& sweep) {

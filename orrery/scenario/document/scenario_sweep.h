@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "orrery/scenario/kind/kinds.h"
 #include "orrery/scenario/question/scenario.h"
 
 namespace orrery {
@@ -40,11 +41,12 @@ struct ScenarioSweep {
   std::size_t group() const;
 };
 
+// Reads a document that asks one of `kinds`.
 // InputError with file:line:key: what a key does not take, an unknown key, a value that has an
 // effect at no point, more than 10,000 combinations of keys or 100,000 points. A document with an
 // `include` is read by read_scenario_document first (scenario_file.h).
-ScenarioSweep read_scenario(const Node& document);
-ScenarioSweep read_scenario(const std::filesystem::path& file);
+ScenarioSweep read_scenario(const Kinds& kinds, const Node& document);
+ScenarioSweep read_scenario(const Kinds& kinds, const std::filesystem::path& file);
 
 // InputError at the key `format` of a file: it is no version, or one that this program does not
 // read.

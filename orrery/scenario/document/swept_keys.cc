@@ -8,7 +8,6 @@
 #include <string_view>
 #include <utility>
 
-#include "orrery/scenario/document/scenario_form.h"
 #include "orrery/scenario/question/sweep.h"
 
 namespace orrery {
@@ -172,9 +171,8 @@ double combinations(const std::vector<SweptValues>& keys) {
 }
 
 // GPUs vary slowest, other sizes in the order of their declaration.
-void order_sizes(std::vector<SweptValues>& sizes) {
+void order_sizes(std::vector<SweptValues>& sizes, const Fields& fields) {
   if (sizes.size() < 2) return;
-  const Fields& fields = declared_keys();
   std::vector<const Field*> order;
   for (const Field& group : fields.all()) {
     if (group.group() == nullptr) continue;

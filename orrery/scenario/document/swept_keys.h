@@ -23,8 +23,9 @@ std::vector<SweptValues> swept_by_group(const Node& sweep);
 // value replaces the value of the document by it. `fields`: all keys of a document.
 std::vector<SweptValues> swept_by_lists(const Node& document, const Fields& fields);
 
-// Sorts sizes: numbers of GPUs first, then in the order of their declaration.
-void order_sizes(std::vector<SweptValues>& sizes);
+// Sorts sizes: numbers of GPUs first, then in the order of their declaration. `fields`: all keys of
+// a document.
+void order_sizes(std::vector<SweptValues>& sizes, const Fields& fields);
 
 // The next combination of values, the last key fastest; false after the last one.
 bool advance(std::vector<std::size_t>& at, const std::vector<SweptValues>& keys);

@@ -1,4 +1,5 @@
-// The question: model + hardware + parallelism + precision + engine + workload, as one document.
+// The question: a common part (model, hardware, parallelism, precision, engine, workload, money and
+// plant) and what a kind of question adds to it (scenario/kind/question_kind.h), as one document.
 //
 //   model: llama-3-70b            # bundled id, Hugging Face id, path to a config.json or its text
 //   hardware: {gpu: h100-sxm}
@@ -6,39 +7,9 @@
 //   engine: {profile: vllm}
 //   workload: {isl: [1024, 8192], osl: 128, batch: 1-64*2}
 //
-// A service under load is simulated (orrery/serving/cluster/simulation.h):
-//
-//   load: {arrivals: poisson, rate: [2, 4], requests: 1000, isl: "uniform(128, 512)", osl: 128}
-//   cluster: {replicas: 4, router: least-outstanding}
-//   slo: {ttft: 500 ms, tpot: 50 ms}
-//
-// A collective by itself needs no model (collective_question.h):
-//
-//   hardware: {node: hgx-h100}
-//   collective: {kind: all-reduce, bytes: 1K-16G*4, gpus: [8, 64]}
-//
-// A kernel by itself likewise (kernel_question.h):
-//
-//   hardware: {gpu: h100-sxm}
-//   kernel: {op: gemm, m: 1-4096*2, n: 8192, k: 8192}
-//
-// Training a model (training_question.h):
-//
-//   training: {gpus: 64, tp: 8, pp: 8, micro_batch: 1, global_batch: 64}
-//
-// A network or an LLM at the edge (edge_question.h):
-//
-//   edge: {network: mobilenet_v2, device: [raspberry-pi-5, rk3588]}
-//
-// A recorded trace (replay_question.h):
-//
-//   replay: {trace: rank0.json.gz, scale: [attention=0.5]}
-//
-// A plan: the deployment that serves a load best (plan_question.h):
-//
-//   load: {rate: 20}
-//   slo: {tpot: 30 ms}
-//   plan: {gpu: [h100-sxm, h200-sxm]}
+// The groups of a document say which kind it asks: `load` a simulated service, `training` an
+// iteration of training, and so on; the header of each question shows its documents
+// (scenario/kinds/*/*_question.h). Without such a group it asks about a batch (steady_question.h).
 //
 // Money, for questions about serving and training (account_choice.h):
 //
@@ -52,20 +23,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <variant>
 #include <vector>
 
 #include "orrery/base/fields.h"
 #include "orrery/energy/power/clock_power.h"
 #include "orrery/scenario/question/account_choice.h"
-#include "orrery/scenario/question/collective_question.h"
-#include "orrery/scenario/question/edge_question.h"
-#include "orrery/scenario/question/kernel_question.h"
-#include "orrery/scenario/question/plan_question.h"
-#include "orrery/scenario/question/replay_question.h"
-#include "orrery/scenario/question/service.h"
-#include "orrery/scenario/question/training_question.h"
+#include "orrery/scenario/question/asked.h"
+#include "orrery/scenario/question/steady_question.h"
 #include "orrery/workload/plan/engine.h"
 #include "orrery/workload/plan/plan.h"
 
@@ -75,17 +39,6 @@ namespace orrery {
 // is renamed, removed or given another meaning: a file is read by every program of its minor
 // version or a later one.
 inline constexpr const char* kScenarioFormat = "1.0";
-
-// A fixed batch, or a closed loop of users of which each has one request under way at a time.
-struct SteadyQuestion {
-  std::int64_t isl = 1024, osl = 128;   // tokens of a prompt, of an output
-  std::int64_t batch = 1;               // requests of the batch; of a closed loop its users
-  std::int64_t requests_per_user = 10;  // closed loop: requests of each user; 0: unlimited
-  bool closed_loop = false;  // a request that ends is replaced at once by the user's next
-  bool equal_lengths =
-      true;               // closed loop: all requests have these lengths; false: lengths scatter
-  std::int64_t past = 0;  // tokens of the prompt that the prefix cache already holds
-};
 
 // The deployment that a question about serving describes.
 struct ServingSetup {
@@ -139,9 +92,8 @@ struct ServingSetup {
   bool operator==(const ServingSetup&) const = default;
 };
 
-// One question at one point. Collectives, replays and the edge have neither model nor engine, a
-// kernel has a GPU alone, and a training job has its own layout and formats. The other values of
-// their setup are the defaults.
+// One question at one point. Not every kind reads all of the common part: a kernel has a GPU alone,
+// and a training job has its own layout and formats. What a kind does not read has its default.
 struct Scenario : ServingSetup {
   std::string name = "scenario";
   std::string question;  // in a sentence; shown above the answer
@@ -152,24 +104,23 @@ struct Scenario : ServingSetup {
   CostChoice cost;  // of serving and training
   PlantChoice plant;
 
-  using Asked = std::variant<SteadyQuestion, ServiceQuestion, CollectiveQuestion, KernelQuestion,
-                             TrainingQuestion, ReplayQuestion, PlanQuestion, EdgeQuestion>;
-  Asked asked;
+  Asked asked = SteadyQuestion();
 
+  const QuestionKind& kind() const { return asked.kind(); }
   template <class Question>
   const Question* if_asked() const {
-    return std::get_if<Question>(&asked);
+    return asked.find<Question>();
   }
   // The question of this kind. A scenario that asks another kind asks this one afterwards.
   template <class Question>
   Question& ask() {
-    if (!std::holds_alternative<Question>(asked)) asked = Question();
-    return std::get<Question>(asked);
+    if (asked.find<Question>() == nullptr) asked = Question();
+    return *asked.find<Question>();
   }
   // REQUIRES a question of this kind.
   template <class Question>
   const Question& as() const {
-    return std::get<Question>(asked);
+    return *asked.find<Question>();
   }
 
   // Values of the document whose effect the catalog decides about: those that only models with
@@ -177,5 +128,8 @@ struct Scenario : ServingSetup {
   // Where they have none, they are refused.
   std::vector<Fields::Undecided> undecided;
 };
+
+// Declares the keys of the common part, with those of a batch in the group `workload`.
+void declare(Fields& fields, Scenario& scenario, SteadyQuestion& batch);
 
 }  // namespace orrery

@@ -15,17 +15,6 @@ void add_once(std::vector<std::string>& to, const std::string& text) {
   if (std::find(to.begin(), to.end(), text) == to.end()) to.push_back(text);
 }
 
-const char* kind_of(const Scenario& s) {
-  if (s.if_asked<ServiceQuestion>()) return "simulated services";
-  if (s.if_asked<CollectiveQuestion>()) return "collectives";
-  if (s.if_asked<KernelQuestion>()) return "kernels";
-  if (s.if_asked<TrainingQuestion>()) return "training";
-  if (s.if_asked<EdgeQuestion>()) return "networks and LLMs at the edge";
-  if (s.if_asked<ReplayQuestion>()) return "replays of a trace";
-  if (s.if_asked<PlanQuestion>()) return "plans";
-  return "steady state";
-}
-
 // "12 points, steady state; swept: isl (2 values), batch (6)".
 std::string described(const ScenarioSweep& sweep) {
   std::string swept;
@@ -37,18 +26,8 @@ std::string described(const ScenarioSweep& sweep) {
   for (const ScenarioSweep::Key& k : sweep.sizes)
     add(k.path.substr(k.path.rfind('.') + 1), k.values.size());
   const std::size_t n = sweep.points.size();
-  return fmt::format("{} point{}, {}{}", n, n == 1 ? "" : "s", kind_of(sweep.points.front()),
+  return fmt::format("{} point{}, {}{}", n, n == 1 ? "" : "s", sweep.points.front().kind().plural,
                      swept);
-}
-
-// The same question without the parts that take long to compute.
-Scenario untimed(Scenario s) {
-  if (!s.if_asked<ServiceQuestion>()) return s;
-  SteadyQuestion longest;
-  longest.isl = std::max<std::int64_t>(s.workload.max_model_len, 1);
-  longest.osl = 1;
-  s.asked = longest;
-  return s;
 }
 
 bool any_fits(const Answer& a) {
@@ -58,43 +37,16 @@ bool any_fits(const Answer& a) {
 
 // A change of the scenario with which a point fits; empty if none of the tried changes suffices.
 std::string remedy(const Scenario& scenario, Runner& runner, const RunOptions& options) {
-  const auto fits_with = [&](const Scenario& s) {
+  const QuestionKind& kind = scenario.kind();
+  if (!kind.remedies) return "";
+  for (const Remedy& tried : kind.remedies(scenario)) {
     try {
-      return any_fits(runner.run(s, options));
+      if (any_fits(runner.run(tried.changed, options))) return tried.what + " would fit";
     } catch (const Infeasible&) {
-      return false;
     } catch (const NoData&) {
-      return false;
     }
-  };
-  Scenario s = scenario;
-  if (const auto* training = scenario.if_asked<TrainingQuestion>()) {
-    s.ask<TrainingQuestion>().recompute = "full";
-    if (fits_with(s)) return "training.recompute: full would fit";
-    s = scenario;
-    for (const std::int64_t gpus : {8, 16, 32, 64, 128, 256}) {
-      if (gpus <= training->gpus) continue;
-      s.ask<TrainingQuestion>().gpus = gpus;
-      s.ask<TrainingQuestion>().zero = 3;
-      if (fits_with(s)) return fmt::format("training.gpus: {} with zero: 3 would fit", gpus);
-    }
-    return "";
-  }
-  for (const std::int64_t tp : {2, 4, 8, 16}) {
-    if (tp <= scenario.parallel.tp) continue;
-    s.parallel.tp = tp;
-    if (fits_with(s)) return fmt::format("parallel.tp: {} would fit", tp);
   }
   return "";
-}
-
-void advise(const ServiceQuestion& v, ScenarioCheck& c) {
-  if (v.sent() > 0 && v.sent() < 100 && v.trace.empty())
-    add_once(c.advice, fmt::format("load.requests: {} are few for a p99; take 1000", v.sent()));
-  if (v.find_max_rate && !v.slo.any())
-    add_once(c.advice, "load.find_max_rate: needs a limit in slo");
-  if (!v.find_max_rate && !v.slo.any())
-    add_once(c.advice, "slo: without limits there is no goodput");
 }
 
 }  // namespace
@@ -111,15 +63,15 @@ ScenarioCheck check_scenario(const ScenarioSweep& sweep, Runner& runner) {
   options.memory_only = true;
   options.breakdown = false;
   ScenarioSweep checked = sweep;
-  for (Scenario& s : checked.points) {
-    if (const auto* service = s.if_asked<ServiceQuestion>()) {
-      load_of(*service, service->rate, c.notes);
-      advise(*service, c);
-    }
-    s = untimed(std::move(s));
+  const QuestionKind& kind = sweep.points.front().kind();
+  if (kind.untimed) {
+    Preview preview;
+    for (Scenario& s : checked.points) s = kind.untimed(s, preview);
+    for (const std::string& note : preview.notes) add_once(c.notes, note);
+    for (const std::string& advice : preview.advice) add_once(c.advice, advice);
   }
-  if (checked.points.front().if_asked<PlanQuestion>()) {
-    c.points = static_cast<double>(checked.points.size());
+  if (!kind.checkable) {
+    c.points = points;
     return c;
   }
   const Answer a = runner.run(checked, options);
@@ -128,11 +80,8 @@ ScenarioCheck check_scenario(const ScenarioSweep& sweep, Runner& runner) {
     for (const std::string& note : p.notes) add_once(c.notes, note);
   }
   c.points = static_cast<double>(a.points.size());
-  const Scenario& last = checked.points.back();
-  if (any_fits(a) || last.if_asked<CollectiveQuestion>() || last.if_asked<KernelQuestion>() ||
-      last.if_asked<ReplayQuestion>() || last.if_asked<EdgeQuestion>())
-    return c;
-  if (const std::string help = remedy(last, runner, options); !help.empty())
+  if (any_fits(a)) return c;
+  if (const std::string help = remedy(checked.points.back(), runner, options); !help.empty())
     add_once(c.advice, help);
   return c;
 }

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "orrery/memory/kv_groups.h"
-#include "orrery/scenario/document/scenario_keys.h"
+#include "orrery/scenario/document/scenario_json.h"
 #include "orrery/scenario/setup/layer_kinds.h"
 #include "orrery/serving/profile/engine_profile.h"
 #include "orrery/serving/schedulers/scheduler_kinds.h"
@@ -168,27 +168,14 @@ void note_setup(const Scenario& s, const EngineProfile& engine, std::vector<std:
 
 }  // namespace
 
-// Contiguous memory and drafters with a KV cache of their own are simulated without freed blocks.
-EngineUse engine_use(const Scenario& scenario) {
-  EngineUse use;
-  const auto* service = scenario.if_asked<ServiceQuestion>();
-  if (service == nullptr) return use;
-  const SpeculationChoice& drafts = service->speculation;
-  if (drafts.on()) use.tokens_per_sequence = 1 + std::max(drafts.tokens, drafts.tree_tokens);
-  use.frees_outside_windows = !drafts.has_layers() && !service->kv.contiguous() &&
-                              !service->kv.tiers() && !service->cluster.disaggregation.on();
-  return use;
-}
-
 Deployment make_deployment(const Scenario& s, const Architecture& model, const Gpu& gpu,
-                           const EngineProfile& engine) {
+                           const EngineProfile& engine, const EngineUse& use) {
   Deployment d;
   d.gpu = gpu;
   d.engine = engine;
   start(s, gpu, d.engine);
   override_keys(d.engine, s.engine.overrides);
   fill_by_memory(s, gpu, d.engine);
-  const EngineUse use = engine_use(s);
   limit_graphs(s, use, d.engine);
   auto& x = d.engine.execution;
   if (x.frontend_in_process) {

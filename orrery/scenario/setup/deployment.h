@@ -22,7 +22,6 @@ struct EngineUse {
   bool frees_outside_windows = true;     // no technique keeps the KV blocks that windows have left
   bool operator==(const EngineUse&) const = default;
 };
-EngineUse engine_use(const Scenario& scenario);
 
 struct Deployment {
   Gpu gpu;
@@ -35,9 +34,10 @@ struct Deployment {
   nlohmann::ordered_json resolved(const Scenario& scenario) const;
 };
 
-// `gpu` and `engine`: the facts that the scenario names. InputError: formats that do not exist,
+// `gpu` and `engine`: the facts that the scenario names; `use`: what a simulated service makes of
+// them. InputError: formats that do not exist,
 // overrides that are no keys of the profile. NoData: the GPU has no arithmetic for a format.
 Deployment make_deployment(const Scenario& scenario, const Architecture& model, const Gpu& gpu,
-                           const EngineProfile& engine);
+                           const EngineProfile& engine, const EngineUse& use = {});
 
 }  // namespace orrery

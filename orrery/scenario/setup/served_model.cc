@@ -71,27 +71,28 @@ Architecture architecture_of(Facts& facts, const ServingSetup& setup) {
   return model;
 }
 
-std::shared_ptr<const Deployment> deployment_of(Facts& facts, const Scenario& scenario) {
+std::shared_ptr<const Deployment> deployment_of(Facts& facts, const Scenario& scenario,
+                                                const EngineUse& use) {
   ServingSetup setup = scenario;
   setup.parallel = {};  // of no effect on it, but for the ranks by which defaults differ
   setup.parallel.tp = scenario.parallel.tp, setup.parallel.cp = scenario.parallel.cp;
-  return facts.latest<Deployment>(DeploymentKey{std::move(setup), engine_use(scenario)}, [&] {
+  return facts.latest<Deployment>(DeploymentKey{std::move(setup), use}, [&] {
     const auto model =
         facts.latest<Architecture>(ArchitectureKey{scenario.model, scenario.model_overrides},
                                    [&] { return architecture_of(facts, scenario); });
     const Gpu& gpu = facts.gpu(scenario.hardware.gpu);
-    return make_deployment(scenario, *model, gpu, facts.engine(scenario.engine.profile, gpu));
+    return make_deployment(scenario, *model, gpu, facts.engine(scenario.engine.profile, gpu), use);
   });
 }
 
-std::shared_ptr<const ServedModel> served_model_of(Facts& facts, const Scenario& scenario) {
-  return *facts.latest<std::shared_ptr<const ServedModel>>(
-      ServedModelKey{scenario, engine_use(scenario)}, [&] {
-        return make_served_model(
-            facts, architecture_of(facts, scenario), *deployment_of(facts, scenario),
-            scenario.parallel.plan(),
-            {scenario.hardware.node, scenario.workload.expert_skew, scenario.hardware.knobs()});
-      });
+std::shared_ptr<const ServedModel> served_model_of(Facts& facts, const Scenario& scenario,
+                                                   const EngineUse& use) {
+  return *facts.latest<std::shared_ptr<const ServedModel>>(ServedModelKey{scenario, use}, [&] {
+    return make_served_model(
+        facts, architecture_of(facts, scenario), *deployment_of(facts, scenario, use),
+        scenario.parallel.plan(),
+        {scenario.hardware.node, scenario.workload.expert_skew, scenario.hardware.knobs()});
+  });
 }
 
 }  // namespace orrery

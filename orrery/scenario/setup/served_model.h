@@ -55,9 +55,11 @@ void add_steps(Facts& facts, const StepSource& source, ServedModel& served);
 // The architecture that a scenario names, with its overrides.
 Architecture architecture_of(Facts& facts, const ServingSetup& setup);
 // The deployment that a scenario names.
-std::shared_ptr<const Deployment> deployment_of(Facts& facts, const Scenario& scenario);
+std::shared_ptr<const Deployment> deployment_of(Facts& facts, const Scenario& scenario,
+                                                const EngineUse& use = {});
 // The model that a scenario serves. Points of a sweep that follow each other share it where their
 // setup is the same.
-std::shared_ptr<const ServedModel> served_model_of(Facts& facts, const Scenario& scenario);
+std::shared_ptr<const ServedModel> served_model_of(Facts& facts, const Scenario& scenario,
+                                                   const EngineUse& use = {});
 
 }  // namespace orrery

@@ -7,6 +7,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/fields.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/scenario/answer/prospect.h"
 #include "orrery/scenario/document/scenario_sweep.h"
 #include "orrery/scenario/runner/runner.h"
@@ -99,7 +100,7 @@ PublishedAnswer answer_of(const PublishedCase& question, const Bundle& bundle) {
   PublishedAnswer out;
   bool listed = false;
   for (const Node& part : scenario->is_list() ? scenario->items() : one) {
-    for (const Point& point : runner.run(read_scenario(part), options).points) {
+    for (const Point& point : runner.run(read_scenario(all_kinds(), part), options).points) {
       const bool experts = is_experts(point, question);
       listed |= experts;
       if (!point.feasibility.fits) continue;

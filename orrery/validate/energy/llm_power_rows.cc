@@ -12,9 +12,9 @@
 
 #include "orrery/base/csv.h"
 #include "orrery/base/error.h"
+#include "orrery/scenario/kinds/steady/energy_metrics.h"
+#include "orrery/scenario/kinds/steady/steady_load.h"
 #include "orrery/scenario/setup/facts.h"
-#include "orrery/scenario/steady/energy_metrics.h"
-#include "orrery/scenario/steady/steady_load.h"
 #include "orrery/validate/rows/row_cells.h"
 
 namespace orrery {

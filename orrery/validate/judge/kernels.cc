@@ -21,7 +21,7 @@
 #include "orrery/kernel/fit/swept_kernel_model.h"
 #include "orrery/kernel/tables/kernel_tables.h"
 #include "orrery/kernel/tiers/calibration.h"
-#include "orrery/scenario/kernel/kernel_inverse.h"
+#include "orrery/scenario/kinds/kernel/kernel_inverse.h"
 #include "orrery/validate/judge/kernel_groups.h"
 #include "orrery/validate/report/constants_choice.h"
 #include "orrery/validate/rows/scenario_keys.h"

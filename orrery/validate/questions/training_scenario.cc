@@ -7,10 +7,11 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/node.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/model/catalog/catalog.h"
 #include "orrery/scenario/document/scenario_sweep.h"
-#include "orrery/scenario/question/training_question.h"
-#include "orrery/scenario/training/training_layout.h"
+#include "orrery/scenario/kinds/training/training_layout.h"
+#include "orrery/scenario/kinds/training/training_question.h"
 #include "orrery/training/iteration/stack_release_date.h"
 #include "orrery/validate/questions/model_config.h"
 #include "orrery/validate/questions/node_name.h"
@@ -80,7 +81,7 @@ Json keys_of(TrainingQuestion question) {
 }
 
 void check_same(const TrainingRow& row, const std::string& text) {
-  const ScenarioSweep sweep = read_scenario(parse_yaml(text, "the row's question"));
+  const ScenarioSweep sweep = read_scenario(all_kinds(), parse_yaml(text, "the row's question"));
   const auto& q = sweep.points.at(0).as<TrainingQuestion>();
   TrainingJob asked = job_of(q), own = row.job;
   // Without full recomputation, or with another tuning than adapters, these have no effect.

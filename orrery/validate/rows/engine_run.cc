@@ -10,6 +10,7 @@
 #include "orrery/hardware/cluster.h"
 #include "orrery/model/catalog/catalog.h"
 #include "orrery/network/collectives/make_network.h"
+#include "orrery/scenario/kinds/service/service_question.h"
 #include "orrery/serving/profile/engine_profile.h"
 
 namespace orrery {

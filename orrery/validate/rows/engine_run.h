@@ -13,7 +13,7 @@
 #include "orrery/hardware/gpu.h"
 #include "orrery/memory/memory_model.h"
 #include "orrery/model/architecture/architecture.h"
-#include "orrery/scenario/service/service_config.h"
+#include "orrery/scenario/kinds/service/service_config.h"
 #include "orrery/scenario/setup/served_model.h"
 #include "orrery/step/step_model.h"
 

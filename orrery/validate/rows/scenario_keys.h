@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "orrery/base/node.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/scenario/document/scenario_sweep.h"
 
 namespace orrery {
@@ -47,7 +48,7 @@ class ScenarioKeys {
   // The document on one line, in YAML's flow style.
   std::string yaml() const;
   // InputError as read_scenario.
-  ScenarioSweep scenario() const { return read_scenario(document()); }
+  ScenarioSweep scenario() const { return read_scenario(all_kinds(), document()); }
 
  private:
   std::vector<std::pair<std::string, std::string>> values_;  // in the order in which they were set

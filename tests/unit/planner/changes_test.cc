@@ -10,13 +10,15 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/node.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/planner/answer/day.h"
 #include "orrery/planner/answer/more_memory.h"
 #include "orrery/planner/answer/planner.h"
 #include "orrery/planner/answer/robust.h"
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/search/spares.h"
 #include "orrery/planner/space/space.h"
-#include "orrery/scenario/document/scenario_keys.h"
+#include "orrery/scenario/document/scenario_json.h"
 #include "orrery/scenario/document/scenario_sweep.h"
 
 namespace orrery {
@@ -28,6 +30,7 @@ using ::testing::StartsWith;
 Scenario asked(const std::string& plan, double rate = 20,
                const std::string& slo = "{tpot: 30 ms, ttft: 1 s}") {
   return read_scenario(
+             all_kinds(),
              parse_yaml(fmt::format("model: llama-3-8b\ncost: {{price: 2}}\nload: {{rate: "
                                     "{}, requests: 150, isl: 512, osl: 64}}\nslo: {}\n"
                                     "plan: {{tp: [1, 2], pp: [1], {}}}",
@@ -63,7 +66,7 @@ struct Searched {
 };
 
 Scenario with_tpot(Scenario q, double ms) {
-  auto& plan = std::get<PlanQuestion>(q.asked);
+  auto& plan = q.ask<PlanQuestion>();
   plan.service.slo.tpot = milliseconds(ms);
   plan.choice.exhaustive = true, plan.choice.top = 1;
   return q;
@@ -134,7 +137,8 @@ TEST(Changes, OfMoreGpusServeMore) {
 // a plan by that catalog says.
 TEST(Changes, SayWhatAGbIsWorth) {
   const Scenario q =
-      read_scenario(parse_yaml("model: llama-3-8b\nload: {rate: 2, requests: 120, isl: 256, osl: "
+      read_scenario(all_kinds(),
+                    parse_yaml("model: llama-3-8b\nload: {rate: 2, requests: 120, isl: 256, osl: "
                                "1000}\nslo: {tpot: 150 ms}\nplan: {gpu: [l4], pp: [1], tp: [1], "
                                "objective: gpus}",
                                "plan"))
@@ -346,7 +350,8 @@ TEST(Plans, TakeAPowerLimitForEnergy) {
 TEST(EngineOptions, OfExpertsSpanNodesWhereAsked) {
   Runner runner{Bundle()};
   const Scenario q =
-      read_scenario(parse_yaml("model: deepseek-v3\nload: {rate: 1}\nslo: {tpot: 1 s}\nparallel: "
+      read_scenario(all_kinds(),
+                    parse_yaml("model: deepseek-v3\nload: {rate: 1}\nslo: {tpot: 1 s}\nparallel: "
                                "{ep_num_redundant_experts: 32}\nplan: {gpu: [h100-sxm], tp: [8], "
                                "pp: [2], engine_gpus: 72, dp: [16, 72, 144]}",
                                "plan"))
@@ -364,18 +369,20 @@ TEST(EngineOptions, OfExpertsSpanNodesWhereAsked) {
                 .asked(q)
                 .parallel.experts.redundant,
             32);
-  EXPECT_THROW(read_scenario(parse_yaml("model: llama-3-8b\nload: {rate: 1}\nslo: {tpot: 1 "
-                                        "s}\nparallel: {tp: 2}\nplan: {gpu: [h100-sxm]}",
-                                        "plan")),
-               InputError);
+  EXPECT_THROW(
+      read_scenario(all_kinds(), parse_yaml("model: llama-3-8b\nload: {rate: 1}\nslo: {tpot: 1 "
+                                            "s}\nparallel: {tp: 2}\nplan: {gpu: [h100-sxm]}",
+                                            "plan")),
+      InputError);
 }
 
 TEST(Plans, RefuseALoadThatNoContextHolds) {
   Runner runner{Bundle()};
-  const Scenario q = read_scenario(parse_yaml("model: llama-3-8b\nload: {rate: 1, isl: 9000}\nslo: "
-                                              "{tpot: 1 s}\nplan: {gpu: [h100-sxm]}",
-                                              "plan"))
-                         .points.front();
+  const Scenario q =
+      read_scenario(all_kinds(), parse_yaml("model: llama-3-8b\nload: {rate: 1, isl: 9000}\nslo: "
+                                            "{tpot: 1 s}\nplan: {gpu: [h100-sxm]}",
+                                            "plan"))
+          .points.front();
   try {
     find_plans(runner, q);
     FAIL();

@@ -7,13 +7,15 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/node.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/planner/answer/planner.h"
 #include "orrery/planner/bound/engine_bound.h"
 #include "orrery/planner/emit/launch.h"
 #include "orrery/planner/emit/launch_reader.h"
 #include "orrery/planner/emit/plan_files.h"
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/search/first_stage.h"
-#include "orrery/scenario/document/scenario_keys.h"
+#include "orrery/scenario/document/scenario_json.h"
 #include "orrery/scenario/document/scenario_sweep.h"
 #include "tests/unit/planner/simulated_rate.h"
 
@@ -29,7 +31,7 @@ Scenario question(const std::string& plan, const std::string& slo = "{tpot: 40 m
       "model: glm-4-9b\ncost: {{price: 2}}\nload: {{rate: {}, requests: 100, isl: 30000, osl: "
       "100}}\nslo: {}\nplan: {{gpu: [l40s], pp: [1]{}}}",
       rate, slo, plan);
-  return read_scenario(parse_yaml(text, "plan")).points.front();
+  return read_scenario(all_kinds(), parse_yaml(text, "plan")).points.front();
 }
 
 FirstStage stage(const Scenario& asked) {
@@ -49,10 +51,11 @@ TEST(ContextPlans, AreTriedWhereThePlanListsThem) {
     layouts.push_back(fmt::format("{}/{}", o.option.tp, o.option.cp));
   EXPECT_THAT(layouts, ::testing::UnorderedElementsAre("2/1", "4/1", "8/1", "4/2", "8/2", "8/4"));
   EXPECT_EQ(listed.rejected.at("the layout breaks a rule of the model"), 3);
-  EXPECT_THROW(read_scenario(parse_yaml("model: glm-4-9b\nload: {rate: 1}\nslo: {tpot: 1 s}\n"
-                                        "parallel: {cp: 2}\nplan: {gpu: [l40s]}",
-                                        "plan")),
-               InputError);
+  EXPECT_THROW(
+      read_scenario(all_kinds(), parse_yaml("model: glm-4-9b\nload: {rate: 1}\nslo: {tpot: 1 s}\n"
+                                            "parallel: {cp: 2}\nplan: {gpu: [l40s]}",
+                                            "plan")),
+      InputError);
 }
 
 TEST(ContextBound, IsAboveTheSimulatedRate) {
@@ -105,6 +108,7 @@ TEST(ContextPlans, AreStartedWithTheFlagOfTheEngine) {
 TEST(ContextPlans, ServeMoreLongRequests) {
   const Scenario asked =
       read_scenario(
+          all_kinds(),
           parse_yaml("model: deepseek-r1\nload: {rate: 1, requests: 200, isl: 60000, osl: 2000}\n"
                      "slo: {ttft: 30 s, tpot: 300 ms}\nplan: {gpu: [h200-sxm], tp: [8], pp: [1], "
                      "dp: [1], cp: [1, 8], objective: throughput, gpus: 8, top: 4}",
@@ -123,7 +127,7 @@ TEST(ContextPlans, ServeMoreLongRequests) {
   EXPECT_GT(divided, 1.5 * whole);
   for (const auto& [path, text] : plan_files(Bundle(), plans)) {
     if (!path.ends_with("scenario.json")) continue;
-    const Scenario back = read_scenario(parse_yaml(text, path)).points.front();
+    const Scenario back = read_scenario(all_kinds(), parse_yaml(text, path)).points.front();
     const auto i = static_cast<std::size_t>(path[0] - '1');
     EXPECT_EQ(back.parallel.cp, plans.fleets.at(i).engine.cp);
   }

@@ -11,8 +11,10 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/node.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/planner/answer/planner.h"
 #include "orrery/planner/answer/run_planner.h"
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/store/result_key.h"
 #include "orrery/scenario/document/scenario_sweep.h"
 
@@ -22,7 +24,7 @@ namespace desk_test {
 using ::testing::HasSubstr;
 
 Scenario question(const std::string& text) {
-  return read_scenario(parse_yaml(text, "plan")).points.front();
+  return read_scenario(all_kinds(), parse_yaml(text, "plan")).points.front();
 }
 
 // Services by money, by rate, disaggregated; runs by time and as a front.

@@ -11,9 +11,11 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/node.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/planner/emit/plan_files.h"
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/search/stock_program.h"
-#include "orrery/scenario/document/scenario_keys.h"
+#include "orrery/scenario/document/scenario_json.h"
 #include "orrery/scenario/document/scenario_sweep.h"
 #include "tests/unit/planner/divided_question.h"
 
@@ -177,7 +179,8 @@ TEST(StockProgram, TakesBothKindsWhereTheStockOfTheCheapOneEnds) {
 // Long prompts and a tight limit between tokens: prefill disturbs the decodes beside it.
 TEST(DividedPlan, HasPoolsForPrefillAndDecode) {
   const Scenario question =
-      read_scenario(parse_yaml(fmt::format("model: llama-3-8b\ncost: {{price: 2}}\nload: {{rate: "
+      read_scenario(all_kinds(),
+                    parse_yaml(fmt::format("model: llama-3-8b\ncost: {{price: 2}}\nload: {{rate: "
                                            "8, requests: 120, isl: 6000, osl: 40}}\nslo: {{tpot: "
                                            "11 ms, ttft: 1 s}}\nplan: {{gpu: [\"h100-sxm:24\"], "
                                            "pp: [1], tp: [1], modes: [disaggregated]{}}}",
@@ -199,8 +202,8 @@ TEST(DividedPlan, HasPoolsForPrefillAndDecode) {
               testing::Contains(HasSubstr(fmt::format("all fleets: {} of 24 h100-sxm", used))));
   // The first model has the pools that it has alone.
   Scenario alone = question;
-  std::get<PlanQuestion>(alone.asked).choice.others.clear();
-  std::get<PlanQuestion>(alone.asked).choice.top = 1;
+  alone.ask<PlanQuestion>().choice.others.clear();
+  alone.ask<PlanQuestion>().choice.top = 1;
   EXPECT_EQ(plans_of(alone).fleets.at(0).gpus(), plans.fleets[0].gpus());
   // Its files name both pools.
   bool both = false;
@@ -259,14 +262,15 @@ TEST(DividedPlan, WritesTheQuestionOfEachFleet) {
   int seen = 0;
   for (const auto& [path, text] : plan_files(Bundle(), plans)) {
     if (!path.ends_with("scenario.json")) continue;
-    const Scenario back = read_scenario(parse_yaml(text, path)).points.front();
+    const Scenario back = read_scenario(all_kinds(), parse_yaml(text, path)).points.front();
     EXPECT_EQ(back.model, seen == 0 ? "llama-3-8b" : "llama-2-7b");
     ++seen;
   }
   EXPECT_EQ(seen, 2);
   // And its own question reads back.
   const auto json = to_json(question);
-  EXPECT_EQ(to_json(read_scenario(parse_yaml(json.dump(), "back")).points.front()), json);
+  EXPECT_EQ(to_json(read_scenario(all_kinds(), parse_yaml(json.dump(), "back")).points.front()),
+            json);
 }
 
 std::string refusal(const Scenario& question) {
@@ -314,6 +318,7 @@ TEST(Plans, LeaveOutEnginesThatDoNotRunOnAGpu) {
 TEST(Plans, KeepTheLimitsOfEveryClass) {
   const auto with = [](const std::string& slo) {
     return read_scenario(
+               all_kinds(),
                parse_yaml(fmt::format("model: llama-3-8b\ncost: {{price: 2}}\nload: {{rate: 12, "
                                       "requests: 300, isl: \"uniform(64, 4000)\", osl: 64}}\nslo: "
                                       "{}\nplan: {{gpu: [l40s], tp: [1], pp: [1], objective: gpus, "

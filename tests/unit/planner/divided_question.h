@@ -6,6 +6,7 @@
 #include <string>
 
 #include "orrery/base/node.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/planner/answer/planner.h"
 #include "orrery/scenario/document/scenario_sweep.h"
 
@@ -16,6 +17,7 @@ namespace orrery {
 inline Scenario divided_question(const std::string& gpu, const std::string& plan,
                                  const std::string& rate = "30") {
   return read_scenario(
+             all_kinds(),
              parse_yaml(fmt::format("model: llama-3-8b\ncost: {{price: 2}}\nload: {{rate: {}, "
                                     "requests: 150, isl: 512, osl: 64}}\nslo: {{tpot: 30 ms, ttft: "
                                     "1 s}}\nplan: {{gpu: [{}], pp: [1]{}{}}}",

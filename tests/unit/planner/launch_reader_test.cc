@@ -7,13 +7,16 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/node.h"
+#include "orrery/kinds/all_kinds.h"
+#include "orrery/planner/crew/desk.h"
 #include "orrery/planner/emit/from_command.h"
 #include "orrery/planner/emit/launch.h"
 #include "orrery/planner/emit/launch_facts.h"
 #include "orrery/planner/emit/plan_files.h"
 #include "orrery/planner/emit/platforms.h"
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/space/space.h"
-#include "orrery/scenario/document/scenario_keys.h"
+#include "orrery/scenario/document/scenario_json.h"
 #include "orrery/scenario/document/scenario_sweep.h"
 #include "orrery/scenario/runner/runner.h"
 
@@ -30,6 +33,7 @@ using ::testing::IsEmpty;
 std::vector<EngineOption> space_of(const std::string& model, Scenario& question,
                                    const std::string& limits = "") {
   question = read_scenario(
+                 all_kinds(),
                  parse_yaml(fmt::format("model: {}\nload: {{rate: 1}}\nslo: {{tpot: 1 s}}\nplan: "
                                         "{{gpu: [h100-sxm], engines: [vllm, sglang, trtllm], "
                                         "formats: [checkpoint, fp8, fp4], engine_gpus: 16{}}}",
@@ -92,7 +96,8 @@ TEST(LaunchReader, GivesBackDraftersAndPrefixCaching) {
        {"method: draft_model, model: llama-3.2-1b, tokens: 5, acceptance: 0.6",
         "method: mtp, tokens: 1, acceptance: 0.9", "method: ngram, tokens: 3"}) {
     const Scenario question =
-        read_scenario(parse_yaml(fmt::format("model: llama-3-8b\nload: {{rate: 1, shared_prefix: "
+        read_scenario(all_kinds(),
+                      parse_yaml(fmt::format("model: llama-3-8b\nload: {{rate: 1, shared_prefix: "
                                              "512}}\nslo: {{tpot: 1 s}}\nspeculation: {{{}}}\n"
                                              "plan: {{gpu: [h100-sxm], engines: [vllm, sglang, "
                                              "trtllm], tp: [2], pp: [1]}}",
@@ -227,7 +232,8 @@ std::string kind_of(const std::string& text, const std::string& kind) {
 
 TEST(PlanFiles, ScaleAsTheHeadroomAllows) {
   const Scenario question =
-      read_scenario(parse_yaml("model: llama-3-8b\ncost: {price: 2}\nload: {rate: 40, requests: "
+      read_scenario(all_kinds(),
+                    parse_yaml("model: llama-3-8b\ncost: {price: 2}\nload: {rate: 40, requests: "
                                "150, isl: 512, osl: 64}\nslo: {tpot: 30 ms, ttft: 1 s}\nplan: "
                                "{gpu: [\"l40s:30\"], tp: [1], pp: [1], spare: 1}",
                                "plan"))
@@ -305,7 +311,8 @@ TEST(LaunchReader, KnowsOtherWordsForAFlag) {
 }
 
 Scenario planned(const std::string& more = "") {
-  return read_scenario(parse_yaml("model: llama-3.1-8b\ncost: {price: 2}\nload: {rate: 20, "
+  return read_scenario(all_kinds(),
+                       parse_yaml("model: llama-3.1-8b\ncost: {price: 2}\nload: {rate: 20, "
                                   "requests: 150, isl: 512, osl: 64}\nslo: {tpot: 30 ms}\n"
                                   "plan: {gpu: [h100-sxm], tp: [1, 2, 4], pp: [1], top: 1" +
                                       more + "}",
@@ -348,7 +355,7 @@ TEST(FromCommand, SaysWhichAcceptanceItAssumes) {
   EXPECT_THAT(usual[1], EndsWith("by ngram with 3 drafts: their acceptance is 0.7, the default of "
                                  "speculation.acceptance"));
   Scenario question = planned();
-  auto& drafts = std::get<PlanQuestion>(question.asked).service.speculation;
+  auto& drafts = question.ask<PlanQuestion>().service.speculation;
   drafts.method = "ngram", drafts.tokens = 3, drafts.acceptance = {0.2};
   EXPECT_THAT(told(question).at(1), EndsWith("their acceptance is that of the question"));
 }
@@ -357,13 +364,14 @@ TEST(FromCommand, SaysWhichAcceptanceItAssumes) {
 TEST(FromCommand, IsAKeyOfThePlan) {
   Runner runner{Bundle()};
   const std::string command = "vllm serve meta-llama/Llama-3.1-8B-Instruct -tp 4 --names a,b";
-  const Answer answer = make_plans(runner, planned(", from_command: \"" + command + "\""));
+  Desk desk;
+  const Answer answer = answer_plan(runner, planned(", from_command: \"" + command + "\""), desk);
   const Plans plans = find_plans(runner, planned());
   const std::vector<std::string>& notes = answer.points.front().notes;
   const std::vector<std::string> told = beside_command(runner, planned(), command, plans);
   EXPECT_EQ(std::vector(notes.begin() + 1, notes.begin() + 3), told);
   EXPECT_EQ(notes.size(), plans.answer.points.front().notes.size() + 2);
-  EXPECT_THROW(make_plans(runner, planned(", from_command: ollama serve")), InputError);
+  EXPECT_THROW(answer_plan(runner, planned(", from_command: ollama serve"), desk), InputError);
 }
 
 TEST(FromCommand, RefusesWhatIsNoRival) {

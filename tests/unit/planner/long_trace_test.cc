@@ -8,6 +8,7 @@
 #include <random>
 
 #include "orrery/base/node.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/planner/answer/planner.h"
 #include "orrery/planner/bound/thinned_load.h"
 #include "orrery/scenario/document/scenario_sweep.h"
@@ -105,6 +106,7 @@ TEST(Plans, OfALongTraceAreProvedWithAllOfIt) {
   const Plans plans = find_plans(
       runner,
       read_scenario(
+          all_kinds(),
           parse_yaml(fmt::format("model: llama-3.2-1b\nload: {{trace: {}}}\nslo: {{ttft: 60 "
                                  "ms, percentile: 90}}\nplan: {{gpu: [l40s], pp: [1], tp: "
                                  "[1, 2], objective: gpus, top: 1}}",

@@ -7,12 +7,14 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/node.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/planner/bound/engine_bound.h"
 #include "orrery/planner/emit/launch.h"
 #include "orrery/planner/emit/plan_files.h"
 #include "orrery/planner/emit/platforms.h"
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/space/space.h"
-#include "orrery/scenario/document/scenario_keys.h"
+#include "orrery/scenario/document/scenario_json.h"
 #include "orrery/scenario/document/scenario_sweep.h"
 #include "tests/unit/planner/simulated_rate.h"
 
@@ -30,6 +32,7 @@ struct Asked {
 
   Scenario scenario() const {
     return read_scenario(
+               all_kinds(),
                parse_yaml(
                    fmt::format("model: llama-3-8b\ncost: {{price: {}}}\nload: {{rate: {}, "
                                "requests: 150, isl: 512, osl: 64}}\nslo: {}\nplan: {{gpu: [{}], "
@@ -61,10 +64,11 @@ TEST(GpuStock, IsATypeWithOrWithoutANumber) {
 }
 
 TEST(EngineOptions, AreThePowersOfTwoOfANode) {
-  const Scenario s = read_scenario(parse_yaml("model: llama-3-8b\nload: {rate: 1}\nslo: {tpot: 1 "
-                                              "s}\nplan: {gpu: [\"h100-sxm:4\"]}",
-                                              "plan"))
-                         .points.front();
+  const Scenario s =
+      read_scenario(all_kinds(), parse_yaml("model: llama-3-8b\nload: {rate: 1}\nslo: {tpot: 1 "
+                                            "s}\nplan: {gpu: [\"h100-sxm:4\"]}",
+                                            "plan"))
+          .points.front();
   Runner runner{Bundle()};
   std::vector<std::string> layouts;
   for (const EngineOption& o :
@@ -74,10 +78,11 @@ TEST(EngineOptions, AreThePowersOfTwoOfANode) {
 }
 
 TEST(EngineOptions, OfExpertsDivideThemToo) {
-  const Scenario s = read_scenario(parse_yaml("model: mixtral-8x7b\nload: {rate: 1}\nslo: {tpot: 1 "
-                                              "s}\nplan: {gpu: [h100-sxm], tp: [4], pp: [1]}",
-                                              "plan"))
-                         .points.front();
+  const Scenario s =
+      read_scenario(all_kinds(), parse_yaml("model: mixtral-8x7b\nload: {rate: 1}\nslo: {tpot: 1 "
+                                            "s}\nplan: {gpu: [h100-sxm], tp: [4], pp: [1]}",
+                                            "plan"))
+          .points.front();
   Runner runner{Bundle()};
   const auto options = engine_options(s, runner.catalog(), runner.architecture("mixtral-8x7b"));
   ASSERT_EQ(options.size(), 3U);
@@ -278,7 +283,7 @@ TEST(PlanFiles, HoldTheScenarioOfThePlan) {
   for (const auto& [path, text] : plan_files(Bundle(), plans)) {
     if (path != "1/scenario.json") continue;
     seen = true;
-    const Scenario back = read_scenario(parse_yaml(text, path)).points.front();
+    const Scenario back = read_scenario(all_kinds(), parse_yaml(text, path)).points.front();
     EXPECT_EQ(to_json(back), to_json(plans.fleets[0].service(question)));
   }
   EXPECT_TRUE(seen);

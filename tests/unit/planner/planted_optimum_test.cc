@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "orrery/base/node.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/planner/answer/planner.h"
 #include "orrery/planner/bound/engine_bound.h"
 #include "orrery/scenario/document/scenario_sweep.h"
@@ -31,6 +32,7 @@ Bundle planted(const std::string& folder, const std::string& from, const std::st
 
 Scenario asked(const std::string& slo, const std::string& plan) {
   return read_scenario(
+             all_kinds(),
              parse_yaml(
                  fmt::format("model: llama-3.1-70b\nload: {{rate: 2, requests: 60, isl: 256, "
                              "osl: 32}}\nslo: {{{}}}\nplan: {{gpu: [h100-sxm], pp: [1], top: "

@@ -7,9 +7,11 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/node.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/planner/answer/planner.h"
 #include "orrery/planner/bound/engine_bound.h"
 #include "orrery/planner/emit/plan_files.h"
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/search/first_stage.h"
 #include "orrery/scenario/document/scenario_sweep.h"
 #include "tests/unit/planner/simulated_rate.h"
@@ -27,7 +29,7 @@ Scenario question(const std::string& prompts, const std::string& slo, const std:
       "model: llama-3-8b\ncost: {{price: 2}}\nload: {{rate: {}, requests: 150, osl: 32, {}}}\n"
       "slo: {}\nplan: {{gpu: [h100-sxm], tp: [{}], pp: [1]{}}}",
       rate, prompts, slo, tp, plan);
-  return read_scenario(parse_yaml(text, "plan")).points.front();
+  return read_scenario(all_kinds(), parse_yaml(text, "plan")).points.front();
 }
 
 std::vector<RatedOption> first_options(const Scenario& asked) {
@@ -110,7 +112,7 @@ TEST(PrefixCachingPlans, SayWhatTheCacheIsWorth) {
     if (path.ends_with("launch.sh")) {
       EXPECT_EQ(text.find("--no-enable-prefix-caching") != text.npos, off) << text;
     } else if (path.ends_with("scenario.json")) {
-      const Scenario back = read_scenario(parse_yaml(text, path)).points.front();
+      const Scenario back = read_scenario(all_kinds(), parse_yaml(text, path)).points.front();
       const Node* scheduler = back.engine.overrides.find("scheduler");
       EXPECT_EQ(scheduler != nullptr && !scheduler->at("prefix_caching").as_bool(), off) << text;
     }

@@ -15,6 +15,8 @@
 #include <random>
 
 #include "orrery/base/node.h"
+#include "orrery/kinds/all_kinds.h"
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/search/first_stage.h"
 #include "orrery/planner/verify/race.h"
 #include "orrery/planner/verify/trials.h"
@@ -317,7 +319,7 @@ Scenario random_question(Random& random) {
       word({"aggregated", "aggregated", "disaggregated"}),
       word({"cost", "gpus", "throughput, gpus: 2", "throughput, gpus: 3", "energy"}),
       word({"1", "2"}), word({"0", "0", "1"}));
-  return read_scenario(parse_yaml(text, "plan")).points.front();
+  return read_scenario(all_kinds(), parse_yaml(text, "plan")).points.front();
 }
 
 TEST(Race, OfSimulationsIsPrunedExactly) {
@@ -334,7 +336,7 @@ TEST(Race, OfSimulationsIsPrunedExactly) {
     const FirstStage first = first_stage(runner, question, load, desk);
     Trials trials(runner, question, load, desk);  // fleets that were tried before are known
     const std::vector<std::string> few = told(race(question, load, first, trials));
-    std::get<PlanQuestion>(question.asked).choice.exhaustive = true;
+    question.ask<PlanQuestion>().choice.exhaustive = true;
     ASSERT_EQ(few, told(race(question, load, first, trials))) << "space " << i;
     found += few.empty() ? 0 : 1;
   }

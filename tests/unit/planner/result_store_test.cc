@@ -12,6 +12,7 @@
 #include "orrery/base/error.h"
 #include "orrery/planner/store/point_bytes.h"
 #include "orrery/planner/store/result_key.h"
+#include "orrery/scenario/kinds/service/service_question.h"
 
 namespace orrery {
 namespace result_store_test {

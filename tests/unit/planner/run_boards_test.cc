@@ -10,8 +10,10 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/node.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/planner/answer/run_planner.h"
 #include "orrery/planner/emit/run_files.h"
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/search/run_parts.h"
 #include "orrery/planner/space/board_settings.h"
 #include "orrery/scenario/document/scenario_sweep.h"
@@ -28,6 +30,7 @@ constexpr const char* kLimits[] = {"350 W", "500 W"};
 Scenario question(const std::string& objective, const std::string& more,
                   const std::string& cost = "{price: 2}") {
   return read_scenario(
+             all_kinds(),
              parse_yaml(fmt::format("model: llama-3-8b\nchance: {{draws: 10}}\ncost: {}\n"
                                     "training: {{{}}}\nplan: {{gpu: [h100-sxm], objective: {}, "
                                     "gpu_counts: [8, 16], tp: [2, 4], cp: [1], pp: [1, 2], vp: "

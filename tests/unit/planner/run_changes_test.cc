@@ -1,5 +1,6 @@
 // Do plans of runs tell what a day less costs, and the price of another GPU, by their definitions?
 #include "orrery/planner/answer/run_changes.h"
+#include "orrery/planner/question/plan_question.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

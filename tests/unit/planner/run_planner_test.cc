@@ -11,14 +11,17 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/node.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/planner/bound/run_bound.h"
 #include "orrery/planner/emit/run_files.h"
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/search/run_search.h"
 #include "orrery/planner/space/run_launch.h"
 #include "orrery/planner/space/run_space.h"
-#include "orrery/scenario/document/scenario_keys.h"
+#include "orrery/scenario/document/scenario_json.h"
 #include "orrery/scenario/document/scenario_sweep.h"
-#include "orrery/scenario/training/training_layout.h"
+#include "orrery/scenario/kinds/training/training_layout.h"
+#include "orrery/scenario/kinds/training/training_question.h"
 
 namespace orrery {
 namespace run_planner_test {
@@ -35,6 +38,7 @@ struct Asked {
 
   Scenario scenario() const {
     return read_scenario(
+               all_kinds(),
                parse_yaml(fmt::format("model: {}\nchance: {{draws: 10}}\ncost: {{price: "
                                       "{}}}\ntraining: {{tokens: 1e9, stack: "
                                       "{}, seq: 2048, global_batch: 64{}}}\nplan: {{gpu: [{}], "
@@ -100,6 +104,7 @@ TEST(RunPlans, OfOneLayoutAreItsAnswer) {
   ASSERT_EQ(found.plans.size(), 1U);
   const Scenario train =
       read_scenario(
+          all_kinds(),
           parse_yaml("model: llama-3-8b\nhardware: {gpu: h100-sxm}\ncost: {price: 2}\ntraining: "
                      "{tokens: 1e9, stack: megatron, seq: 2048, global_batch: 64, gpus: 16, tp: "
                      "4, pp: 2, vp: 2, zero: 1, recompute: selective}\nchance: {draws: 10}",
@@ -116,7 +121,7 @@ TEST(RunPlans, OfOneLayoutAreItsAnswer) {
 std::vector<std::string> best_of(const Scenario& question, bool exhaustive) {
   static Runner runner{Bundle()};
   Scenario asked = question;
-  PlanChoice& choice = std::get<PlanQuestion>(asked.asked).choice;
+  PlanChoice& choice = asked.ask<PlanQuestion>().choice;
   choice.exhaustive = exhaustive;
   Desk desk;
   std::vector<RatedRun> all;
@@ -268,21 +273,25 @@ TEST(RunPlans, RefuseWhatMakesNoSense) {
   Asked asked;
   asked.objective = "throughput";
   EXPECT_THROW(asked.plans(), InputError);
-  EXPECT_THROW(read_scenario(parse_yaml("model: llama-3-8b\ntraining: {tokens: 1e9, tp: 4}\nplan: "
+  EXPECT_THROW(read_scenario(all_kinds(),
+                             parse_yaml("model: llama-3-8b\ntraining: {tokens: 1e9, tp: 4}\nplan: "
                                         "{gpu: [h100-sxm]}",
                                         "plan")),
                InputError);
-  EXPECT_THROW(read_scenario(parse_yaml("model: llama-3-8b\ntraining: {tokens: 1e9}\nplan: "
-                                        "{gpu: [h100-sxm], engines: [vllm]}",
-                                        "plan")),
-               InputError);
-  EXPECT_THROW(read_scenario(parse_yaml("model: llama-3-8b\nload: {rate: 1}\nslo: {tpot: 1 s}\n"
-                                        "plan: {gpu: [h100-sxm], by: 3 d}",
-                                        "plan")),
-               InputError);
+  EXPECT_THROW(
+      read_scenario(all_kinds(), parse_yaml("model: llama-3-8b\ntraining: {tokens: 1e9}\nplan: "
+                                            "{gpu: [h100-sxm], engines: [vllm]}",
+                                            "plan")),
+      InputError);
+  EXPECT_THROW(
+      read_scenario(all_kinds(), parse_yaml("model: llama-3-8b\nload: {rate: 1}\nslo: {tpot: 1 s}\n"
+                                            "plan: {gpu: [h100-sxm], by: 3 d}",
+                                            "plan")),
+      InputError);
   Runner runner{Bundle()};
   const Scenario endless =
-      read_scenario(parse_yaml("model: llama-3-8b\ntraining: {global_batch: 64}\nplan: {gpu: "
+      read_scenario(all_kinds(),
+                    parse_yaml("model: llama-3-8b\ntraining: {global_batch: 64}\nplan: {gpu: "
                                "[h100-sxm]}",
                                "plan"))
           .points.front();
@@ -294,15 +303,14 @@ TEST(RunPlans, ResolveToTheirQuestion) {
   Asked asked;
   asked.plan += ", by: 30 d";
   const nlohmann::ordered_json once = to_json(asked.scenario());
-  const Scenario again = read_scenario(parse_yaml(once.dump(), "again")).points.front();
+  const Scenario again =
+      read_scenario(all_kinds(), parse_yaml(once.dump(), "again")).points.front();
   EXPECT_EQ(to_json(again), once);
 }
 
 // The document of the flags of a command that scenarios know, under their names or aliases.
 std::string read_back(const std::string& script, const std::string& document) {
-  ScenarioValues values;
-  Fields fields;
-  declare(fields, values);
+  const Fields& fields = all_kinds().keys();
   std::istringstream words(script);
   std::vector<std::string> all;
   for (std::string word; words >> word;)
@@ -336,8 +344,8 @@ TEST(RunFiles, OfMegatronReadBackAsTheirScenario) {
     const std::string& script = files.at("1/megatron-lm.sh");
     const Scenario written = found.plans[0].asked(found.question);
     const std::string text = read_back(script, "model: llama-3-8b\nhardware: {gpu: h100-sxm}");
-    Scenario read = read_scenario(parse_yaml(text, "script")).points.front();
-    auto& q = std::get<TrainingQuestion>(read.asked);
+    Scenario read = read_scenario(all_kinds(), parse_yaml(text, "script")).points.front();
+    auto& q = read.ask<TrainingQuestion>();
     q.gpus = found.plans[0].layout.gpus;  // torchrun's, not the trainer's
     q.stack = "megatron";
     TrainingJob a = layout_of(q), b = layout_of(written.as<TrainingQuestion>());
@@ -350,7 +358,7 @@ TEST(RunFiles, OfMegatronReadBackAsTheirScenario) {
     EXPECT_EQ(q.iterations, 7630);  // 1e9 tokens in steps of 64 sequences of 2048
     // And so does the scenario.
     const Scenario again =
-        read_scenario(parse_yaml(files.at("1/scenario.json"), "again")).points.front();
+        read_scenario(all_kinds(), parse_yaml(files.at("1/scenario.json"), "again")).points.front();
     EXPECT_TRUE(layout_of(again.as<TrainingQuestion>()) == b);
   }
 }

@@ -1,6 +1,7 @@
 // The shares that plans which divide GPUs choose from: is what the judge says of few fleets enough,
 // and are pools for prefill and decode divided as looking at all of them divides them?
 #include "orrery/planner/verify/share_table.h"
+#include "orrery/planner/question/plan_question.h"
 
 #include <gtest/gtest.h>
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "orrery/planner/space/fleet_plan.h"
+#include "orrery/scenario/kinds/service/service_question.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
@@ -10,7 +11,7 @@ namespace orrery {
 inline double simulated_rate(Runner& runner, const Scenario& question, const EngineOption& option,
                              std::int64_t requests) {
   Scenario sought = FleetPlan{option, 1, std::nullopt, 0}.service(question);
-  auto& service = std::get<ServiceQuestion>(sought.asked);
+  auto& service = sought.ask<ServiceQuestion>();
   service.find_max_rate = true;
   service.requests = requests;
   RunOptions options;

@@ -7,14 +7,17 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/node.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/planner/answer/planner.h"
 #include "orrery/planner/bound/engine_bound.h"
 #include "orrery/planner/emit/launch.h"
 #include "orrery/planner/emit/launch_reader.h"
 #include "orrery/planner/emit/plan_files.h"
+#include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/space/space.h"
-#include "orrery/scenario/document/scenario_keys.h"
+#include "orrery/scenario/document/scenario_json.h"
 #include "orrery/scenario/document/scenario_sweep.h"
+#include "orrery/scenario/kinds/service/service_question.h"
 #include "tests/unit/planner/simulated_rate.h"
 
 namespace orrery {
@@ -32,7 +35,7 @@ Scenario question(const std::string& drafter, const std::string& slo, const std:
       "64}}\n"
       "slo: {}\nspeculation: {}\nplan: {{gpu: [h100-sxm], tp: [1, 2], pp: [1]{}}}",
       rate, slo, drafter, plan);
-  return read_scenario(parse_yaml(text, "plan")).points.front();
+  return read_scenario(all_kinds(), parse_yaml(text, "plan")).points.front();
 }
 
 std::string draft_model(double acceptance) {
@@ -150,7 +153,7 @@ TEST(SpeculationPlans, AreWrittenWithTheirDrafter) {
     (on ? with : without) += 1;
     for (const auto& [path, text] : files) {
       if (path == fmt::format("{}/scenario.json", i + 1)) {
-        const Scenario back = read_scenario(parse_yaml(text, path)).points.front();
+        const Scenario back = read_scenario(all_kinds(), parse_yaml(text, path)).points.front();
         EXPECT_EQ(back.as<ServiceQuestion>().speculation.on(), on);
       } else if (path == fmt::format("{}/launch.sh", i + 1)) {
         EXPECT_EQ(text.find("--speculative-config") != text.npos, on) << text;

@@ -8,7 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "orrery/base/error.h"
-#include "orrery/scenario/question/cluster_choice.h"
+#include "orrery/kinds/all_kinds.h"
+#include "orrery/scenario/kinds/service/cluster_choice.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
@@ -17,6 +18,7 @@ namespace cluster_test {
 ScenarioSweep question(const std::string& rest, const char* model = "llama-3-8b",
                        const char* gpu = "h100-sxm") {
   return read_scenario(
+      all_kinds(),
       parse_yaml(fmt::format("model: {}\nhardware: {{gpu: {}}}\n{}", model, gpu, rest), "s.yaml"));
 }
 

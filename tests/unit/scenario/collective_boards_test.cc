@@ -1,6 +1,6 @@
 // A lower clock and a power limit of the boards slow a part of a collective: which one? The
 // launches of its kernels, as a question states them.
-#include "orrery/scenario/collective/collective_boards.h"
+#include "orrery/scenario/kinds/collective/collective_boards.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,6 +9,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/node.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
@@ -31,9 +32,10 @@ CallOnBoards at(const CopyingCall& call, double megahertz) {
 Answer answer_of(const std::string& knobs, const std::string& collective,
                  const std::string& more = "") {
   static Runner runner{Bundle()};
-  return runner.run(read_scenario(parse_yaml(
-      "{hardware: {gpu: h100-sxm" + knobs + "}, collective: {" + collective + "}" + more + "}",
-      "boards.yaml")));
+  return runner.run(
+      read_scenario(all_kinds(), parse_yaml("{hardware: {gpu: h100-sxm" + knobs +
+                                                "}, collective: {" + collective + "}" + more + "}",
+                                            "boards.yaml")));
 }
 
 double value(const Point& p, const char* name) {
@@ -125,6 +127,7 @@ Point answer(const std::string& keys) {
   Runner runner{Bundle()};
   return runner
       .run(read_scenario(
+          all_kinds(),
           parse_yaml("hardware: {gpu: h100-sxm}\ncollective: {" + keys + "}\n", "s.yaml")))
       .points.at(0);
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "orrery/base/error.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
@@ -19,7 +20,7 @@ constexpr const char* kCosts[] = {"cost_per_hour", "cost_per_million_input_token
 
 Answer answer_of(const std::string& yaml) {
   static Runner runner{Bundle()};
-  return runner.run(read_scenario(parse_yaml(yaml, "law.yaml")));
+  return runner.run(read_scenario(all_kinds(), parse_yaml(yaml, "law.yaml")));
 }
 
 double value(const Point& p, const char* name) {

@@ -1,4 +1,4 @@
-#include "orrery/scenario/question/flow_question.h"
+#include "orrery/scenario/kinds/collective/flow_question.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,6 +9,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/flow/chakra/chakra.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
@@ -38,7 +39,7 @@ class FlowQuestionTest : public testing::Test {
 
 std::vector<Point> run(const std::string& yaml) {
   Runner runner{Bundle()};
-  return runner.run(read_scenario(parse_yaml(yaml, "s.yaml"))).points;
+  return runner.run(read_scenario(all_kinds(), parse_yaml(yaml, "s.yaml"))).points;
 }
 double us(const Point& p) { return p.find("time")->value; }
 

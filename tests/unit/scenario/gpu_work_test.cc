@@ -9,6 +9,7 @@
 
 #include "orrery/base/node.h"
 #include "orrery/hardware/catalog.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/model/catalog/catalog.h"
 #include "orrery/scenario/runner/runner.h"
 #include "orrery/scenario/setup/layer_kinds.h"
@@ -74,10 +75,12 @@ TEST(GpuWork, StepsReadTheExpertsThatTheirTokensMeet) {
 
 TEST(GpuWork, ServicesStateItWithinTheirBusyTime) {
   Runner runner{Bundle()};
-  const Answer a = runner.run(read_scenario(parse_yaml(
-      "{model: llama-3.1-8b, hardware: {gpu: h100-sxm}, load: {rate: [1, 4], requests: 100, "
-      "isl: 512, osl: 128}}",
-      "test.yaml")));
+  const Answer a = runner.run(read_scenario(
+      all_kinds(),
+      parse_yaml(
+          "{model: llama-3.1-8b, hardware: {gpu: h100-sxm}, load: {rate: [1, 4], requests: 100, "
+          "isl: 512, osl: 128}}",
+          "test.yaml")));
   ASSERT_EQ(a.points.size(), 2u);
   double before = 0;
   for (const Point& p : a.points) {

@@ -1,5 +1,5 @@
 // Questions about single kernels: files, refusals and answers.
-#include "orrery/scenario/question/kernel_question.h"
+#include "orrery/scenario/kinds/kernel/kernel_question.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -9,8 +9,9 @@
 #include <set>
 
 #include "orrery/base/error.h"
-#include "orrery/scenario/kernel/kernel_inverse.h"
-#include "orrery/scenario/question/kernel_ops.h"
+#include "orrery/kinds/all_kinds.h"
+#include "orrery/scenario/kinds/kernel/kernel_inverse.h"
+#include "orrery/scenario/kinds/kernel/kernel_ops.h"
 #include "orrery/scenario/runner/runner.h"
 #include "tests/refusal.h"
 
@@ -22,7 +23,7 @@ using testing::HasSubstr;
 std::vector<Point> run(const std::string& kernel, const std::string& gpu = "h100-sxm") {
   Runner runner{Bundle()};
   const std::string yaml = fmt::format("hardware: {{gpu: {}}}\nkernel: {{{}}}\n", gpu, kernel);
-  return runner.run(read_scenario(parse_yaml(yaml, "s.yaml"))).points;
+  return runner.run(read_scenario(all_kinds(), parse_yaml(yaml, "s.yaml"))).points;
 }
 double value(const std::string& kernel, const char* metric) {
   return run(kernel).at(0).find(metric)->value;
@@ -162,9 +163,10 @@ TEST(KernelQuestion, SaysWhatStandsForAFormat) {
 TEST(KernelQuestion, IsReadBackAsWritten) {
   Runner runner{Bundle()};
   const Answer a = runner.run(read_scenario(
+      all_kinds(),
       parse_yaml("hardware: {gpu: h100}\nkernel: {op: mla, phase: prefill, past: 64, heads: 16}\n",
                  "s.yaml")));
-  const Answer b = runner.run(read_scenario(parse_yaml(a.resolved.dump(), "b.json")));
+  const Answer b = runner.run(read_scenario(all_kinds(), parse_yaml(a.resolved.dump(), "b.json")));
   EXPECT_EQ(to_json(a, true), to_json(b, true));
   EXPECT_FALSE(a.resolved.contains("model"));
 }
@@ -181,7 +183,7 @@ TEST(KernelQuestion, RefusesWhatMakesNoSense) {
   EXPECT_THAT(refusal("op: decode, format: int4_weight"), HasSubstr("single numbers"));
   EXPECT_THAT(refusal("op: gemm, m: 0"), HasSubstr("kernel"));
   const auto all = [](const std::string& yaml) {
-    return refusal_of([&] { read_scenario(parse_yaml(yaml, "s.yaml")); });
+    return refusal_of([&] { read_scenario(all_kinds(), parse_yaml(yaml, "s.yaml")); });
   };
   EXPECT_THAT(all("kernel: {op: gemm}"), HasSubstr("hardware"));
   EXPECT_THAT(all("hardware: {gpu: h100, node: hgx-h100}\nkernel: {op: gemm}"),

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "orrery/base/node.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/scenario/document/scenario_sweep.h"
 #include "orrery/scenario/runner/runner.h"
 
@@ -15,15 +16,16 @@ namespace korthikanti_layer_test {
 
 double layer(const std::string& keys) {
   Runner runner{Bundle()};
-  const Answer a =
-      runner.run(read_scenario(parse_yaml(
-                     "model: megatron-22b\nhardware: {gpu: a100-80g-sxm}\ntraining: "
+  const Answer a = runner.run(
+      read_scenario(
+          all_kinds(),
+          parse_yaml("model: megatron-22b\nhardware: {gpu: a100-80g-sxm}\ntraining: "
                      "{stack: megatron-2021, stack_version: 2022-05, gpus: 8, tp: 8, seq: "
                      "2048, micro_batch: 4, global_batch: 4, flash_attention: false, "
                      "dropout: true, " +
                          keys + "}",
                      "table 4")),
-                 {});
+      {});
   return a.points.at(0).find("layer")->value;
 }
 

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
@@ -15,8 +16,9 @@ using testing::HasSubstr;
 Point answer_of(const std::string& hardware, const std::string& collective) {
   static Runner runner{Bundle()};
   return runner
-      .run(read_scenario(parse_yaml(
-          "{hardware: {" + hardware + "}, collective: {" + collective + "}}", "links.yaml")))
+      .run(read_scenario(all_kinds(), parse_yaml("{hardware: {" + hardware + "}, collective: {" +
+                                                     collective + "}}",
+                                                 "links.yaml")))
       .points.front();
 }
 

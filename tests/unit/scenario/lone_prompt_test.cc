@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
@@ -21,11 +22,13 @@ Lone lone(const std::string& engine, const std::string& gpu, const std::string& 
       simulated
           ? fmt::format("load: {{requests: 3, arrivals: even, rate: 0.1, isl: {}, osl: 8}}\n", isl)
           : fmt::format("workload: {{isl: {}, osl: 8, batch: 1}}\n", isl);
-  const ScenarioSweep s = read_scenario(parse_yaml(
-      fmt::format(
-          "model: {}\nhardware: {{gpu: {}}}\nengine: {{profile: {}}}\nparallel: {{tp: {}}}\n{}",
-          model, gpu, engine, tp, load),
-      "s.yaml"));
+  const ScenarioSweep s = read_scenario(
+      all_kinds(),
+      parse_yaml(
+          fmt::format(
+              "model: {}\nhardware: {{gpu: {}}}\nengine: {{profile: {}}}\nparallel: {{tp: {}}}\n{}",
+              model, gpu, engine, tp, load),
+          "s.yaml"));
   const Point p = runner.run(s, options).points.at(0);
   const Metric *ttft = p.find("ttft"), *prefill = p.find("prefill_time");
   return {ttft->value, prefill ? prefill->value : 0};

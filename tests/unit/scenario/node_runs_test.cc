@@ -1,11 +1,12 @@
 // Groups of nodes that differ, from the scenario to the answer.
-#include "orrery/scenario/collective/node_runs.h"
+#include "orrery/scenario/kinds/collective/node_runs.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "orrery/base/error.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/scenario/runner/runner.h"
 #include "tests/refusal.h"
 
@@ -16,7 +17,7 @@ using testing::HasSubstr;
 
 std::vector<Point> run(const std::string& yaml) {
   Runner runner{Bundle()};
-  return runner.run(read_scenario(parse_yaml(yaml, "s.yaml"))).points;
+  return runner.run(read_scenario(all_kinds(), parse_yaml(yaml, "s.yaml"))).points;
 }
 double us(const std::string& yaml) { return run(yaml).at(0).find("time")->value; }
 

@@ -1,5 +1,5 @@
 // Physical bounds against counts by hand and data sheets.
-#include "orrery/scenario/bounds/physical_bounds.h"
+#include "orrery/scenario/answer/bound_rows.h"
 
 #include <gtest/gtest.h>
 
@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "orrery/base/node.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
@@ -23,7 +24,7 @@ Answer answer(const std::string& yaml) {
   RunOptions options;
   options.bounds = true;
   options.intervals = false;
-  return runner.run(read_scenario(parse_yaml(yaml, "test.yaml")), options);
+  return runner.run(read_scenario(all_kinds(), parse_yaml(yaml, "test.yaml")), options);
 }
 
 Range bound(const Point& p, const std::string& metric) {
@@ -146,8 +147,8 @@ TEST(PhysicalBounds, OfCollectivesFollowLinks) {
 
 TEST(PhysicalBounds, AreOnRequest) {
   Runner runner{Bundle()};
-  const Answer a = runner.run(
-      read_scenario(parse_yaml("{model: llama-2-7b, hardware: {gpu: h100-sxm}}", "test.yaml")));
+  const Answer a = runner.run(read_scenario(
+      all_kinds(), parse_yaml("{model: llama-2-7b, hardware: {gpu: h100-sxm}}", "test.yaml")));
   EXPECT_TRUE(a.points.at(0).bounds.empty());
 }
 

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "orrery/base/error.h"
-#include "orrery/scenario/steady/plant_metrics.h"
+#include "orrery/scenario/kinds/steady/plant_metrics.h"
 #include "tests/refusal.h"
 
 namespace orrery {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "orrery/base/estimate.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/scenario/answer/advice.h"
 
 namespace orrery {
@@ -14,7 +15,7 @@ namespace runner_test {
 
 ScenarioSweep question(const std::string& rest) {
   return read_scenario(
-      parse_yaml("model: llama-3-8b\nhardware: {gpu: h100-sxm}\n" + rest, "s.yaml"));
+      all_kinds(), parse_yaml("model: llama-3-8b\nhardware: {gpu: h100-sxm}\n" + rest, "s.yaml"));
 }
 
 double value(const Point& p, std::string_view name) {
@@ -61,10 +62,12 @@ TEST(Runner, IntervalsCoverBothWaysToStartAnEngine) {
 TEST(Runner, SimulationsSayThatKernelsWereNotSwept) {
   Runner runner{Bundle()};
   const auto says = [&](const std::string& gpu, const std::string& asked) {
-    const Point p = runner
-                        .run(read_scenario(parse_yaml(
-                            "model: llama-3-8b\nhardware: {gpu: " + gpu + "}\n" + asked, "s.yaml")))
-                        .points.at(0);
+    const Point p =
+        runner
+            .run(read_scenario(
+                all_kinds(),
+                parse_yaml("model: llama-3-8b\nhardware: {gpu: " + gpu + "}\n" + asked, "s.yaml")))
+            .points.at(0);
     return std::count_if(p.notes.begin(), p.notes.end(), [](const std::string& note) {
       return note.starts_with("decode: ") && note.find("without a sweep") != note.npos;
     });
@@ -82,9 +85,10 @@ TEST(Runner, ANamedNodeSaysHowManyPortsItHas) {
   const auto note = [&](const std::string& hardware, int gpus) {
     const Point p =
         runner
-            .run(read_scenario(parse_yaml(
-                "hardware: {" + hardware + "}\ncollective: {gpus: " + std::to_string(gpus) + "}",
-                "s.yaml")))
+            .run(read_scenario(all_kinds(),
+                               parse_yaml("hardware: {" + hardware +
+                                              "}\ncollective: {gpus: " + std::to_string(gpus) + "}",
+                                          "s.yaml")))
             .points.at(0);
     for (const std::string& n : p.notes)
       if (n.find("port") != n.npos) return n;
@@ -113,7 +117,8 @@ TEST(Runner, ModelsWithUnseenLayersHaveWiderIntervals) {
   const auto spread = [&](const std::string& engine) {
     const Point p =
         runner
-            .run(read_scenario(parse_yaml("model: deepseek-v2-lite\nhardware: {gpu: h100-sxm}\n"
+            .run(read_scenario(all_kinds(),
+                               parse_yaml("model: deepseek-v2-lite\nhardware: {gpu: h100-sxm}\n"
                                           "engine: " +
                                               engine + "\nworkload: {isl: 256, osl: 65}\n",
                                           "s.yaml")))
@@ -148,7 +153,7 @@ TEST(Runner, RowsOfABreakdownHaveDistinctNames) {
   Runner runner{Bundle()};
   const auto names = [&](const std::string& asked) {
     std::set<std::pair<std::string, std::string>> seen;
-    const Answer answer = runner.run(read_scenario(parse_yaml(asked, "s.yaml")));
+    const Answer answer = runner.run(read_scenario(all_kinds(), parse_yaml(asked, "s.yaml")));
     for (const KernelRow& k : answer.points.at(0).kernels)
       EXPECT_TRUE(seen.insert({k.phase, k.shown()}).second) << asked << k.phase << k.shown();
     return seen;
@@ -206,6 +211,7 @@ TEST(Runner, OverridesReachTheEngine) {
 TEST(Runner, RowsOfABreakdownHaveTheirWork) {
   Runner runner{Bundle()};
   const Answer a = runner.run(read_scenario(
+      all_kinds(),
       parse_yaml("model: llama-3-8b\nhardware: {gpu: h100-sxm}\nworkload: {batch: 4}", "s.yaml")));
   const auto row = [&a](const std::string& name) {
     for (const KernelRow& k : a.points.at(0).kernels)
@@ -225,10 +231,11 @@ TEST(Runner, AMeterSeesPointsAndRequests) {
   WorkMeter meter;
   RunOptions options;
   options.meter = &meter;
-  runner.run(read_scenario(parse_yaml("model: llama-3-8b\nhardware: {gpu: h100-sxm}\n"
-                                      "load: {rate: [4, 8], requests: 2048, isl: 64, osl: 2}",
-                                      "s.yaml")),
-             options);
+  runner.run(
+      read_scenario(all_kinds(), parse_yaml("model: llama-3-8b\nhardware: {gpu: h100-sxm}\n"
+                                            "load: {rate: [4, 8], requests: 2048, isl: 64, osl: 2}",
+                                            "s.yaml")),
+      options);
   EXPECT_EQ(meter.points.all, 2);
   EXPECT_EQ(meter.points.done, 1);
   EXPECT_EQ(meter.requests.all % (2 * 3 * 2048), 0);

@@ -9,8 +9,12 @@
 #include <nlohmann/json.hpp>
 
 #include "orrery/base/error.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/scenario/answer/answer_diff.h"
 #include "orrery/scenario/document/scenario_schema.h"
+#include "orrery/scenario/kinds/collective/collective_question.h"
+#include "orrery/scenario/kinds/service/service_question.h"
+#include "orrery/scenario/kinds/training/training_question.h"
 #include "orrery/scenario/runner/runner.h"
 #include "orrery/scenario/runner/scenario_check.h"
 #include "tests/refusal.h"
@@ -29,7 +33,7 @@ ScenarioSweep read(const Files& files, const std::string& name) {
     if (at == files.end()) throw InputError(path + ": no such file");
     return parse_yaml(at->second, path);
   };
-  return read_scenario(with_includes(open(name), name, open));
+  return read_scenario(all_kinds(), with_includes(open(name), name, open));
 }
 
 std::string refusal(const Files& files, const std::string& name = "a.yaml") {
@@ -68,7 +72,9 @@ TEST(Include, ChainsAreRefusedWhereTheyClose) {
   EXPECT_THAT(refusal(chain, "f0"), HasSubstr("more than 16 includes"));
 }
 
-ScenarioSweep parsed(const std::string& text) { return read_scenario(parse_yaml(text, "s.yaml")); }
+ScenarioSweep parsed(const std::string& text) {
+  return read_scenario(all_kinds(), parse_yaml(text, "s.yaml"));
+}
 
 TEST(SweepOfAnyKey, MultipliesInOrder) {
   const ScenarioSweep s =
@@ -100,7 +106,8 @@ TEST(SweepOfAnyKey, PointsSayWhereTheyAreAndReadBack) {
   const Answer alone = runner.run(parsed(
       "model: llama-2-7b\nhardware: {gpu: h100-sxm}\nworkload: {isl: 128, osl: 8, batch: 2}\n"));
   EXPECT_EQ(a.points[3].find("e2e")->value, alone.points[0].find("e2e")->value);
-  const ScenarioSweep again = read_scenario(parse_json(to_json(parsed(text)).dump(), "again"));
+  const ScenarioSweep again =
+      read_scenario(all_kinds(), parse_json(to_json(parsed(text)).dump(), "again"));
   EXPECT_EQ(again.points.size(), 4u);
   EXPECT_EQ(to_json(again), to_json(parsed(text)));
 }
@@ -255,7 +262,7 @@ TEST(Diff, OtherJsonIsRefused) {
 }
 
 TEST(Schema, HasEveryKeyWithItsRangeAndAliases) {
-  const nlohmann::ordered_json schema = scenario_schema();
+  const nlohmann::ordered_json schema = scenario_schema(all_kinds());
   const auto& keys = schema["properties"];
   for (const char* group : {"model", "hardware", "workload", "load", "training", "collective",
                             "include", "sweep", "slo"})
@@ -285,8 +292,8 @@ void expect_rows(const nlohmann::ordered_json& group, const std::string& prefix,
 }
 
 TEST(Schema, TablesHaveEveryKeyWithUnitRangeAndDefault) {
-  const std::string page = scenario_keys_markdown();
-  expect_rows(scenario_schema(), "", page);
+  const std::string page = scenario_keys_markdown(all_kinds());
+  expect_rows(scenario_schema(all_kinds()), "", page);
   EXPECT_THAT(page, HasSubstr("| `parallel.dp` | whole number, 1 to 100000 | 1 | data-parallel "
                               "groups of the attention layers; also `data_parallel_size` |"));
   EXPECT_THAT(page, HasSubstr("| `training.recompute` | none, selective, full |"));

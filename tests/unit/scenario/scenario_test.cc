@@ -1,4 +1,6 @@
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/scenario/document/scenario_sweep.h"
+#include "orrery/scenario/kinds/service/service_question.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +13,9 @@ namespace scenario_test {
 
 constexpr const char* kLeast = "model: llama-3-8b\nhardware: {gpu: h100-sxm}\n";
 
-ScenarioSweep read(const std::string& yaml) { return read_scenario(parse_yaml(yaml, "s.yaml")); }
+ScenarioSweep read(const std::string& yaml) {
+  return read_scenario(all_kinds(), parse_yaml(yaml, "s.yaml"));
+}
 
 std::string refusal(const std::string& yaml) {
   return refusal_of([&] { read(yaml); });
@@ -66,7 +70,8 @@ TEST(Scenario, WritesWhatItReads) {
   const auto j = to_json(s);
   EXPECT_EQ(j["workload"]["isl"], (std::vector<int>{16, 32}));
   EXPECT_EQ(j["model_overrides"]["kv_heads"], 4);
-  EXPECT_EQ(to_json(read_scenario(parse_json(j.dump(), "again.json"))).dump(), j.dump());
+  EXPECT_EQ(to_json(read_scenario(all_kinds(), parse_json(j.dump(), "again.json"))).dump(),
+            j.dump());
 }
 
 TEST(Scenario, ASuiteIsNone) {
@@ -83,7 +88,8 @@ TEST(Scenario, ALoadIsSimulated) {
   EXPECT_EQ(s.points[1].as<ServiceQuestion>().rate, 4.5);
   const auto j = to_json(s);
   EXPECT_FALSE(j["workload"].contains("isl"));
-  EXPECT_EQ(to_json(read_scenario(parse_json(j.dump(), "again.json"))).dump(), j.dump());
+  EXPECT_EQ(to_json(read_scenario(all_kinds(), parse_json(j.dump(), "again.json"))).dump(),
+            j.dump());
 }
 
 TEST(Scenario, ALoadAndAWorkloadContradict) {

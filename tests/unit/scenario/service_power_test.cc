@@ -7,6 +7,8 @@
 #include <map>
 
 #include "orrery/energy/power/step_power.h"
+#include "orrery/kinds/all_kinds.h"
+#include "orrery/scenario/kinds/service/service_detail.h"
 #include "orrery/scenario/runner/runner.h"
 #include "tests/refusal.h"
 
@@ -19,7 +21,8 @@ Point point_of(const std::string& load, const std::string& more = "") {
   options.steps = true;
   options.intervals = false;
   return runner
-      .run(read_scenario(parse_yaml("{model: llama-3.1-8b, hardware: {gpu: h100-sxm}, load: {" +
+      .run(read_scenario(all_kinds(),
+                         parse_yaml("{model: llama-3.1-8b, hardware: {gpu: h100-sxm}, load: {" +
                                         load + ", isl: 512, osl: 128, arrivals: even}" + more + "}",
                                     "test")),
            options)
@@ -72,11 +75,12 @@ TEST(ServicePower, ThePowerOverTimeMakesUpTheEnergy) {
                              "start_up: 2s}, energy: {scope: " +
                                  std::string(scope) + "}");
     const double energy = p.find("energy")->value * 1e3;
-    EXPECT_NEAR(sum_of(p.power).value(), energy, 1e-9 * energy) << scope;
-    EXPECT_NEAR(p.find("plant_power")->value * p.power.end.value(), energy, 1e-9 * energy);
+    EXPECT_NEAR(sum_of(service_detail(p).power).value(), energy, 1e-9 * energy) << scope;
+    EXPECT_NEAR(p.find("plant_power")->value * service_detail(p).power.end.value(), energy,
+                1e-9 * energy);
     EXPECT_LE(p.find("plant_power")->value, p.find("plant_power_max")->value);
     EXPECT_LE(p.find("plant_power_p99")->value, p.find("plant_power_max")->value);
-    EXPECT_EQ(p.power.window, seconds(1));
+    EXPECT_EQ(service_detail(p).power.window, seconds(1));
   }
 }
 
@@ -91,7 +95,8 @@ TEST(ServicePower, TheEnergyOfARunIsItemised) {
   const Point p = point_of("requests: 20, rate: 0.5");
   EXPECT_EQ(p.energy_of, "run");
   const double awake = 700 * read_step_power(Bundle()).board("h100-sxm").awake;
-  const double idle = awake * p.power.end.value() * (1 - p.find("busy")->value / 100);
+  const double idle =
+      awake * service_detail(p).power.end.value() * (1 - p.find("busy")->value / 100);
   EXPECT_NEAR(joules(p, "idle"), idle, 0.01 * idle);
   EXPECT_GT(joules(p, "memory"), joules(p, "arithmetic"));  // decode steps of few sequences
   EXPECT_EQ(joules(p, "collectives"), 0);
@@ -106,7 +111,7 @@ TEST(ServicePower, TheEnergyOfARunIsItemised) {
 TEST(ServicePower, EveryWindowLiesBetweenTheAwakeBoardsAndTheirLimits) {
   const Point p = point_of("requests: 200, rate: 15", ", cluster: {replicas: 2}");
   const double awake = 2 * 700 * read_step_power(Bundle()).board("h100-sxm").awake;
-  for (const Watts w : p.power.power) {
+  for (const Watts w : service_detail(p).power.power) {
     EXPECT_GE(w.value(), awake * (1 - 1e-4));
     EXPECT_LE(w.value(), 2 * 700);
   }
@@ -139,7 +144,7 @@ TEST(ServicePower, TheIntervalOfThePlantEndsAtWhatItCanDraw) {
 TEST(ServicePower, TheEnergyOfDisjointLoadsAddsUp) {
   const double awake = 700 * read_step_power(Bundle()).board("h100-sxm").awake;
   const auto above = [&](const Point& p) {
-    return p.find("energy")->value * 1e3 - awake * p.power.end.value();
+    return p.find("energy")->value * 1e3 - awake * service_detail(p).power.end.value();
   };
   const Point one = point_of("requests: 1, rate: 0.05"), ten = point_of("requests: 10, rate: 0.05");
   EXPECT_NEAR(above(ten), 10 * above(one), 0.01 * above(ten));

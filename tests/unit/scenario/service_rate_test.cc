@@ -1,5 +1,5 @@
 // The search for the highest rate, on services whose limit is known, and in whole scenarios.
-#include "orrery/scenario/service/service_rate.h"
+#include "orrery/scenario/kinds/service/service_rate.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "orrery/base/error.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
@@ -90,6 +91,7 @@ Point answer(const std::string& rest) {
   options.intervals = false;
   return runner
       .run(read_scenario(
+               all_kinds(),
                parse_yaml("model: llama-3.1-8b\nhardware: {gpu: l40s}\n" + rest, "s.yaml")),
            options)
       .points.at(0);

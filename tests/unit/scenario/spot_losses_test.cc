@@ -6,6 +6,7 @@
 #include <string>
 
 #include "orrery/base/error.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/scenario/runner/runner.h"
 #include "tests/refusal.h"
 
@@ -18,12 +19,13 @@ using testing::HasSubstr;
 Point answer_of(const std::string& more, const std::string& layout = "tp: 1") {
   static Runner runner{Bundle()};
   return runner
-      .run(read_scenario(parse_yaml("{model: llama-3-8b, hardware: {gpu: h100-sxm}, parallel: {" +
-                                        layout +
-                                        "}, cluster: {replicas: 2}, load: {rate: 30, requests: "
-                                        "1500, isl: 256, osl: 128}, " +
-                                        more + "}",
-                                    "spot.yaml")))
+      .run(read_scenario(
+          all_kinds(),
+          parse_yaml("{model: llama-3-8b, hardware: {gpu: h100-sxm}, parallel: {" + layout +
+                         "}, cluster: {replicas: 2}, load: {rate: 30, requests: "
+                         "1500, isl: 256, osl: 128}, " +
+                         more + "}",
+                     "spot.yaml")))
       .points.front();
 }
 
@@ -90,6 +92,7 @@ TEST(SpotLosses, AreRefusedWhereTheyHaveNoEffect) {
               HasSubstr("preemptions_per_day"));
   EXPECT_THAT(refusal_of([] {
                 Runner(Bundle()).run(read_scenario(
+                    all_kinds(),
                     parse_yaml("{model: llama-3-8b, hardware: {gpu: h100-sxm}, cost: {price: 1, "
                                "preemptions_per_day: 1}, workload: {batch: 1}}",
                                "spot.yaml")));

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
@@ -10,7 +11,7 @@ namespace steady_energy_test {
 
 double value_of(const std::string& question, const std::string& name) {
   static Runner runner{Bundle()};
-  const Answer answer = runner.run(read_scenario(parse_yaml(question, "energy.yaml")));
+  const Answer answer = runner.run(read_scenario(all_kinds(), parse_yaml(question, "energy.yaml")));
   const Metric* m = answer.points.at(0).find(name);
   EXPECT_NE(m, nullptr) << name << " of " << question;
   return m == nullptr ? 0 : m->value;
@@ -38,11 +39,12 @@ TEST(SteadyEnergy, OfATokenTimesTheThroughputIsThePowerOfAllBoards) {
 TEST(SteadyEnergy, OfARequestIsItemised) {
   static Runner runner{Bundle()};
   for (const char* scope : {"gpu", "node", "facility"}) {
-    const Answer answer = runner.run(read_scenario(parse_yaml(
-        "{model: llama-3-8b, hardware: {gpu: h100-sxm}, parallel: {tp: 2}, workload: {batch: 32, "
-        "isl: 512, osl: 64}, energy: {scope: " +
-            std::string(scope) + "}}",
-        "energy.yaml")));
+    const Answer answer = runner.run(
+        read_scenario(all_kinds(), parse_yaml("{model: llama-3-8b, hardware: {gpu: h100-sxm}, "
+                                              "parallel: {tp: 2}, workload: {batch: 32, "
+                                              "isl: 512, osl: 64}, energy: {scope: " +
+                                                  std::string(scope) + "}}",
+                                              "energy.yaml")));
     const Point& p = answer.points.at(0);
     EXPECT_EQ(p.energy_of, "request");
     double sum = 0;

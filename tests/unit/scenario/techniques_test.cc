@@ -1,5 +1,5 @@
 // Techniques of a service: their combinations, and the messages of those that are refused.
-#include "orrery/scenario/question/techniques.h"
+#include "orrery/scenario/kinds/service/techniques.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -9,6 +9,8 @@
 #include <fstream>
 
 #include "orrery/base/error.h"
+#include "orrery/kinds/all_kinds.h"
+#include "orrery/scenario/kinds/service/service_detail.h"
 #include "orrery/scenario/runner/runner.h"
 #include "tests/refusal.h"
 
@@ -24,7 +26,7 @@ Answer run(const std::string& more, const std::string& base = kService) {
   static Runner runner{Bundle()};
   RunOptions options;
   options.intervals = false;
-  return runner.run(read_scenario(parse_yaml(base + more, "file.yaml")), options);
+  return runner.run(read_scenario(all_kinds(), parse_yaml(base + more, "file.yaml")), options);
 }
 
 template <class Error = InputError>
@@ -107,13 +109,16 @@ TEST(Service, LengthsOfAFileAreSentAtARate) {
   options.requests = true;
   Runner runner{Bundle()};
   const auto ask = [&](const std::string& load) {
-    return runner
-        .run(read_scenario(parse_yaml(
-                 "model: llama-3-8b\nhardware: {gpu: h100-sxm}\nload: {trace: " + file.string() +
-                     load + "}\n",
-                 "file.yaml")),
-             options)
-        .points.at(0)
+    return service_detail(
+               runner
+                   .run(read_scenario(
+                            all_kinds(),
+                            parse_yaml(
+                                "model: llama-3-8b\nhardware: {gpu: h100-sxm}\nload: {trace: " +
+                                    file.string() + load + "}\n",
+                                "file.yaml")),
+                        options)
+                   .points.at(0))
         .requests;
   };
   const auto rows = ask(", rate: 4, arrivals: even");

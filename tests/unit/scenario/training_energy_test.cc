@@ -1,5 +1,5 @@
 // The energy of a training iteration: its parts, and the links of its collectives.
-#include "orrery/scenario/training/training_energy.h"
+#include "orrery/scenario/kinds/training/training_energy.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <string>
 
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
@@ -14,7 +15,9 @@ namespace training_energy_test {
 
 Point point_of(const std::string& keys) {
   static Runner runner{Bundle()};
-  return runner.run(read_scenario(parse_yaml("{model: llama-3.2-1b, " + keys + "}", "energy.yaml")))
+  return runner
+      .run(read_scenario(all_kinds(),
+                         parse_yaml("{model: llama-3.2-1b, " + keys + "}", "energy.yaml")))
       .points.front();
 }
 

@@ -8,18 +8,20 @@
 #include <gtest/gtest.h>
 
 #include "orrery/base/error.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/model/catalog/catalog.h"
-#include "orrery/scenario/document/training_recipe.h"
+#include "orrery/scenario/kinds/training/training_layout.h"
+#include "orrery/scenario/kinds/training/training_question.h"
+#include "orrery/scenario/kinds/training/training_recipe.h"
+#include "orrery/scenario/kinds/training/training_split.h"
 #include "orrery/scenario/runner/runner.h"
-#include "orrery/scenario/training/training_layout.h"
-#include "orrery/scenario/training/training_split.h"
 
 namespace orrery {
 namespace training_layout_test {
 
 Point answered(const std::string& id, const Bundle& bundle) {
   Runner runner(bundle);
-  return runner.run(read_scenario(training_recipe(id, bundle).scenario)).points.at(0);
+  return runner.run(read_scenario(all_kinds(), training_recipe(id, bundle).scenario)).points.at(0);
 }
 
 TEST(TrainingRecipe, EveryOneIsAnsweredAndStatesItsSource) {
@@ -56,7 +58,7 @@ TEST(TrainingRecipe, AnUnknownNameHasItsNearest) {
 
 Answer answer_of(const std::string& yaml) {
   static Runner runner{Bundle()};
-  return runner.run(read_scenario(parse_yaml(yaml, "test.yaml")));
+  return runner.run(read_scenario(all_kinds(), parse_yaml(yaml, "test.yaml")));
 }
 
 // All splits of `layers` among `chunks`, one after the other.

@@ -1,11 +1,12 @@
 // Does training draw what its iteration works, and does a longer wait cost less power?
-#include "orrery/scenario/training/training_power.h"
+#include "orrery/scenario/kinds/training/training_power.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
 
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
@@ -29,6 +30,7 @@ TEST(TrainingPower, CountsEveryPartOnce) {
 std::map<std::string, double> answer_of(const std::string& more, const std::string& beside = "") {
   Runner runner{Bundle()};
   const Answer answer = runner.run(read_scenario(
+      all_kinds(),
       parse_yaml("{question: training, model: llama-3-8b, hardware: {gpu: h100-sxm}, training: "
                  "{gpus: 8, zero: 3, seq: 8192, global_batch: 64" +
                      more + "}" + beside + "}",
@@ -76,11 +78,12 @@ TEST(TrainingPower, EventsRunAtTheClockOfTheClosedForm) {
   const auto point = [](const std::string& knob, const std::string& events) {
     Runner runner{Bundle()};
     return runner
-        .run(read_scenario(parse_yaml(
-            "{question: training, model: llama-3-8b, hardware: {gpu: h100-sxm" + knob +
-                "}, training: {gpus: 16, pp: 2, seq: 4096, global_batch: 64, events: " + events +
-                "}}",
-            "test")))
+        .run(read_scenario(
+            all_kinds(),
+            parse_yaml("{question: training, model: llama-3-8b, hardware: {gpu: h100-sxm" + knob +
+                           "}, training: {gpus: 16, pp: 2, seq: 4096, global_batch: 64, events: " +
+                           events + "}}",
+                       "test")))
         .points.front();
   };
   const Point full = point("", "true"), slow = point(", clock: 1200 MHz", "true");

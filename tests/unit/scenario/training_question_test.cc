@@ -1,6 +1,6 @@
 // Questions about training: a written question reads back equal, undeclared settings widen the
 // interval, layouts of a sweep.
-#include "orrery/scenario/question/training_question.h"
+#include "orrery/scenario/kinds/training/training_question.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "orrery/base/error.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/scenario/runner/runner.h"
 #include "tests/refusal.h"
 
@@ -19,7 +20,7 @@ namespace training_question_test {
 
 Answer answer_of(const std::string& yaml) {
   static Runner runner{Bundle()};
-  return runner.run(read_scenario(parse_yaml(yaml, "test.yaml")));
+  return runner.run(read_scenario(all_kinds(), parse_yaml(yaml, "test.yaml")));
 }
 
 double width(const Point& p, const char* metric) {
@@ -68,8 +69,9 @@ TEST(TrainingQuestion, TheStacksReleaseIsAnInput) {
 }
 
 TEST(TrainingQuestion, ResolvedDocumentAsksTheSame) {
-  const ScenarioSweep s = read_scenario(parse_yaml(kBare, "test.yaml"));
-  const ScenarioSweep again = read_scenario(parse_json(to_json(s).dump(), "resolved.json"));
+  const ScenarioSweep s = read_scenario(all_kinds(), parse_yaml(kBare, "test.yaml"));
+  const ScenarioSweep again =
+      read_scenario(all_kinds(), parse_json(to_json(s).dump(), "resolved.json"));
   Runner runner{Bundle()};
   const auto first = to_json(runner.run(s).points.at(0), true);
   EXPECT_EQ(first.dump(), to_json(runner.run(again).points.at(0), true).dump());

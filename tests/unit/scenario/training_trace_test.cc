@@ -10,6 +10,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/flow/chakra/chakra.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
@@ -33,7 +34,7 @@ class TrainingTrace : public testing::Test {
     options.chakra = chakra;
     const std::string hardware =
         "hardware: {gpu: h100-sxm" + (node.empty() ? "" : ", node: " + node) + "}\n";
-    return runner_.run(read_scenario(parse_yaml(hardware + text, "s.yaml")), options);
+    return runner_.run(read_scenario(all_kinds(), parse_yaml(hardware + text, "s.yaml")), options);
   }
   // Writes the traces of a job, and returns the point.
   Point train(const std::string& keys, const std::string& model = "llama-3-8b") {
@@ -41,13 +42,13 @@ class TrainingTrace : public testing::Test {
       std::filesystem::remove(old.path());
     Point p = run("model: " + model + "\ntraining: {seq: 4096, events: true, " + keys + "}", true)
                   .points.at(0);
-    for (const auto& [end, bytes] : p.chakra)
+    for (const auto& [end, bytes] : p.files)
       std::ofstream(prefix_ + "." + end, std::ios::binary) << bytes;
     return p;
   }
   // Time of the replay over the time of the events.
   double replayed(const Point& p) {
-    const Answer a = run("collective: {gpus: " + std::to_string(p.chakra.size() - 1) +
+    const Answer a = run("collective: {gpus: " + std::to_string(p.files.size() - 1) +
                          ", fidelity: analytical, chakra: " + prefix_ +
                          ", chakra_groups: " + prefix_ + ".groups.json}");
     return a.points.at(0).find("time")->value * 1e-6 / p.find("iteration_time")->value;
@@ -67,9 +68,9 @@ int count(const ChakraTrace& t, Type type) {
 // come back. Of the four ranks tensor parallelism joins 0 with 1 and 2 with 3.
 TEST_F(TrainingTrace, StagesSendAndGroupsTalk) {
   const Point p = train("gpus: 4, tp: 2, pp: 2, global_batch: 4");
-  ASSERT_EQ(p.chakra.size(), 5U);
-  EXPECT_EQ(p.chakra[4].first, "groups.json");
-  const auto groups = nlohmann::json::parse(p.chakra[4].second);
+  ASSERT_EQ(p.files.size(), 5U);
+  EXPECT_EQ(p.files[4].first, "groups.json");
+  const auto groups = nlohmann::json::parse(p.files[4].second);
   const std::vector<ChakraTrace> traces = read_chakra(prefix_);
   ASSERT_EQ(traces.size(), 4U);
   for (int rank = 0; rank < 4; ++rank) {

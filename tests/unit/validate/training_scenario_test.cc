@@ -8,9 +8,11 @@
 #include <optional>
 
 #include "orrery/hardware/catalog.h"
+#include "orrery/kinds/all_kinds.h"
 #include "orrery/model/catalog/catalog.h"
 #include "orrery/scenario/document/scenario_sweep.h"
-#include "orrery/scenario/training/training_layout.h"
+#include "orrery/scenario/kinds/training/training_layout.h"
+#include "orrery/scenario/kinds/training/training_question.h"
 #include "orrery/training/iteration/stack_release_date.h"
 #include "orrery/validate/rows/training_rows.h"
 
@@ -44,7 +46,7 @@ TEST(TrainingScenarios, AskForTheRowsJob) {
   const TrainingRow r = row();
   const std::string text = scenarios.question(r);
   ASSERT_THAT(text, StartsWith("{\"model\":\"llama-3-8b\""));
-  const ScenarioSweep sweep = read_scenario(parse_yaml(text, "question"));
+  const ScenarioSweep sweep = read_scenario(all_kinds(), parse_yaml(text, "question"));
   ASSERT_EQ(sweep.points.size(), 1u);
   const auto& q = sweep.points[0].as<TrainingQuestion>();
   EXPECT_EQ(job_of(q), r.job);
@@ -71,7 +73,7 @@ TEST(TrainingScenarios, GiveTheConfigOfAModelThatTheCatalogLacks) {
   r.model.id = "my-8b", r.model.vocab = 1000;
   const std::string text = scenarios.question(r);
   ASSERT_THAT(text, HasSubstr("\\\"vocab_size\\\":1000"));
-  const ScenarioSweep sweep = read_scenario(parse_yaml(text, "question"));
+  const ScenarioSweep sweep = read_scenario(all_kinds(), parse_yaml(text, "question"));
   const Architecture model = load_model(sweep.points.at(0).model);
   EXPECT_EQ(model.vocab, 1000);
   EXPECT_EQ(model.layers.specs(), r.model.layers.specs());

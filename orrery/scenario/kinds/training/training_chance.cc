@@ -1,0 +1,74 @@
+#include "orrery/scenario/kinds/training/training_chance.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace orrery {
+namespace {
+
+// A quantile of the draws. Draws are proportional to the time of the iteration, so that the
+// quantile has the same relative error.
+Metric drawn(const char* name, const char* unit, Seconds value, const Estimate<Seconds>& iteration,
+             double scale) {
+  Estimate<Seconds> e = iteration;
+  e.value = value;
+  return metric(name, unit, e, scale);
+}
+
+constexpr double kHour = 3600;
+
+}  // namespace
+
+ChanceResult chance_of(ChanceQuestion q, Seconds iteration, double iterations, std::int64_t gpus) {
+  q.iteration = iteration;
+  q.iterations = std::max(1.0, iterations);
+  q.gpus = gpus;
+  return training_chance(q);
+}
+
+double busy_share(const FailingRun& run, Seconds iteration, double iterations) {
+  if (run.work <= Seconds(0) || run.total <= Seconds(0)) return 1;
+  const Seconds done = iteration * iterations;
+  return std::min(1.0, done * (1 + run.rework / run.work) / run.total);
+}
+
+void add_chance(const ChanceQuestion& q, const ChanceResult& r, const Estimate<Seconds>& iteration,
+                double iterations, Point& p) {
+  p.metrics.push_back(drawn("iteration_p50", "s", r.iteration.p50, iteration, 1));
+  p.metrics.push_back(drawn("iteration_p95", "s", r.iteration.p95, iteration, 1));
+  if (iterations <= 0) return;
+  if (q.failures_per_gpu_day == kLlama3FailuresPerGpuDay)
+    p.notes.push_back(
+        "failures at the rate of Llama 3 405B: 419 unexpected interruptions of 16,384 H100 in 54 "
+        "days");
+  p.metrics.push_back(drawn("time_to_train_p5", "h", r.total.p5, iteration, kHour));
+  p.metrics.push_back(drawn("time_to_train_p50", "h", r.total.p50, iteration, kHour));
+  p.metrics.push_back(drawn("time_to_train_p95", "h", r.total.p95, iteration, kHour));
+  Metric goodput = exact_metric("goodput", "%", 100 * r.expected.goodput());
+  goodput.origin = Origin::kAnalytical;
+  p.metrics.push_back(goodput);
+  if (q.failures_per_gpu_day <= 0) return;
+  goodput.name = "failures", goodput.unit = "";
+  goodput.value = goodput.low50 = goodput.high50 = goodput.low90 = goodput.high90 =
+      r.expected.failures;
+  p.metrics.push_back(goodput);
+  Metric interval = exact_metric("checkpoint_interval", "min", r.checkpoint_interval.value() / 60);
+  interval.origin = Origin::kAnalytical;
+  p.metrics.push_back(interval);
+}
+
+void add_preemptions(const GpuPrice& price, double gpus, TrainingQuestion& training,
+                     std::vector<std::string>& notes) {
+  if (!price.preemptions_per_day) return;
+  if (!training.chance) {
+    notes.push_back(
+        "spot machines that are taken away are not counted: chance (failures) is not asked for");
+    return;
+  }
+  training.chance->failures_per_gpu_day += *price.preemptions_per_day / gpus;
+  notes.push_back(
+      fmt::format("spot machines of {} GPUs that are taken away count as failures", gpus));
+}
+
+}  // namespace orrery

@@ -1,0 +1,61 @@
+#include "orrery/scenario/kinds/training/training_plant.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace orrery {
+namespace {
+
+// The deviation of the logarithm that the upper end of the 90 % interval tells.
+double deviation_of(const Metric& m) {
+  return m.value > 0 && m.high90 > m.value ? std::log(m.high90 / m.value) / normal_quantile(0.95)
+                                           : 0;
+}
+
+// Emissions of an hour, of electricity and what the boards embody. The latter are exact.
+Estimate<Grams> with_embodied(const Estimate<Grams>& electricity, double embodied) {
+  const double part = electricity.value.value(), all = part + embodied;
+  if (all <= 0) return electricity;
+  return {Grams(all), electricity.shared * part / all, electricity.own * part / all,
+          electricity.origin, electricity.tails};
+}
+
+}  // namespace
+
+void add_training_plant(const PlantAccount& account, const ScopedBoards& of, Point& point) {
+  const Boards& boards = of.boards;
+  count_scope(account, of, point.metrics);
+  if (!account.counts_carbon()) return;
+  const double embodied = account.embodied_hour(boards.run + boards.wait).value();
+  const Estimate<Grams> hour = with_embodied(account.operational_hour(boards), embodied);
+  if (hour.value.value() <= 0) return;
+  point.metrics.push_back(metric("carbon_per_hour", "g", hour, 1));
+  if (embodied > 0)
+    point.metrics.push_back(exact_metric("embodied_carbon_per_hour", "g", embodied));
+  const Metric* const found = point.find("time_to_train");
+  if (found == nullptr || found->value <= 0) return;
+  const Metric run = *found;  // adding metrics moves it
+  const Estimate<Grams> electric =
+      account.operational_hour({of.in_run.value_or(boards.running), boards.run, boards.wait});
+  const double electricity = electric.value.value();
+  const Estimate<Grams> in_run = with_embodied(electric, embodied);
+  const double all = in_run.value.value();
+  const auto put = [&](const char* name, double of_hour) {
+    Metric m = metric(name, "kg", in_run.scaled(run.value * of_hour / all), 1e3);
+    widen(m, deviation_of(run));
+    m.origin = std::max(m.origin, run.origin);
+    point.metrics.push_back(std::move(m));
+  };
+  put("carbon", all);
+  const CarbonIntensity& series = *account.carbon();
+  if (series.hours.empty() || series.mean <= 0) return;
+  const CarbonStart best = best_start(series.hours, run.value);
+  put("deferred_carbon", embodied + electricity * best.mean / series.mean);
+  point.notes.push_back(fmt::format(
+      "a run that can wait emits least from hour {} of the series on: {:.4g} g for a kWh in place "
+      "of {:.4g}",
+      best.hour, best.mean, series.mean));
+}
+
+}  // namespace orrery

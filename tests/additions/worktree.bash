@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Sourced by the scripts of this folder: a throw-away worktree of what is in the working tree now.
+
+# new_tree <name>: makes build/additions/<name>, goes there, and removes it at the exit.
+new_tree() {
+  local state
+  repository=$(git rev-parse --show-toplevel)
+  cd "$repository" || return
+  tree=$repository/build/additions/$1
+  state=$(git stash create)
+  remove_tree
+  trap remove_tree EXIT
+  git worktree add --quiet --detach "$tree" "${state:-HEAD}"
+  cd "$tree" || return
+}
+
+remove_tree() {
+  git -C "$repository" worktree remove --force "$tree" 2>/dev/null || true
+}
+
+# compile <target>...: builds in build/dev of the tree, silent unless it fails.
+compile() {
+  local log=$tree/build/build.log
+  mkdir -p build
+  if ! { cmake --preset dev && ninja -C build/dev "$@"; } >"$log" 2>&1; then
+    grep -E 'error|FAILED' "$log" >&2 || tail -n 40 "$log" >&2
+    return 1
+  fi
+}
+
+fail() { echo "$(basename "$0"): $*" >&2; exit 1; }
+
+# expect <text> <what was asked> reads the answer and looks for the text in it.
+expect() {
+  local answer
+  answer=$(cat)
+  grep -q -e "$1" <<<"$answer" || fail "$2 does not have '$1': ${answer:0:2000}"
+  echo "$2: has '$1'"
+}
