@@ -31,7 +31,8 @@ constexpr double kUnknownError = 0.5;
 
 constexpr std::int64_t kMostGpus = 1 << 22;
 // One size of each size class of the network (size_class). The error of a collective whose size the
-// trace lacks is the largest of the network's errors for them.
+// trace lacks is the largest one for them: the network's error, and how far its factor is from the
+// one without a size.
 constexpr std::array<Bytes, 3> kUnknownSizes = {Bytes(1e6), Bytes(32e6), Bytes(1e9)};
 
 struct Factor {
@@ -302,8 +303,11 @@ class Planner {
                kDataSheetError};
       if (from_network_) {
         ++unsized_collectives_;
-        for (const Bytes size : kUnknownSizes)
-          f.sigma = std::max(f.sigma, by_network(sized(*c, size), sized(after, size), inner).sigma);
+        for (const Bytes size : kUnknownSizes) {
+          const Factor n = by_network(sized(*c, size), sized(after, size * share), inner);
+          const double off = std::log(calls * n.value / f.value);
+          f.sigma = std::max(f.sigma, std::hypot(n.sigma, off));
+        }
       }
       return f;
     }

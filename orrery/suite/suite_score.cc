@@ -163,7 +163,9 @@ class Predicted {
       point->at = place_of(at);
     }
     if (point->find(metric) != nullptr) return;
-    Metric m = exact_metric(metric, "", p.value);
+    Metric m;
+    m.name = metric;
+    m = exact(std::move(m), p.value);
     if (p.low90 && p.high90) m.low90 = *p.low90, m.high90 = *p.high90;
     point->metrics.push_back(std::move(m));
   }

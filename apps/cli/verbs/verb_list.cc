@@ -17,7 +17,7 @@
 #include "orrery/hardware/catalog.h"
 #include "orrery/kinds/all_kinds.h"
 #include "orrery/model/catalog/catalog.h"
-#include "orrery/scenario/answer/metric_meanings.h"
+#include "orrery/scenario/answer/figures.h"
 #include "orrery/scenario/kinds/training/training_recipe.h"
 #include "orrery/serving/profile/engine_profile.h"
 #include "orrery/training/schedules/schedule.h"
@@ -258,7 +258,7 @@ std::vector<Json> collect(const std::string& kind, const Bundle& bundle) {
   } else if (kind == "accelerators") {
     rows = accelerator_facts(bundle);
   } else if (kind == "metrics") {
-    for (const MetricMeaning& m : all_kinds().meanings())
+    for (const Figure& m : all_kinds().figures())
       rows.push_back({{"id", m.name}, {"asked", m.asked}, {"doc", m.meaning}});
   } else {
     const std::vector<std::string> kinds = {"models",  "gpus",    "nodes",     "fabrics",
@@ -355,7 +355,7 @@ Json show(const std::string& name, const Bundle& bundle) {
     for (Json& row : collect(kind, bundle))
       if (row["id"].get<std::string>() == canonical_name(name)) return row;
   }
-  if (const MetricMeaning* m = all_kinds().find_meaning(name))
+  if (const Figure* m = all_kinds().figure_of(name))
     return {{"id", m->name}, {"asked", m->asked}, {"doc", m->meaning}};
   std::vector<std::string> known = catalog.gpu_ids();
   const auto models = model_ids(bundle), nodes = catalog.node_type_ids();
@@ -367,7 +367,7 @@ Json show(const std::string& name, const Bundle& bundle) {
   known.insert(known.end(), fabrics.begin(), fabrics.end());
   for (const char* kind : {"stacks", "schedules", "recipes"})
     for (const Json& row : collect(kind, bundle)) known.push_back(row["id"].get<std::string>());
-  for (const MetricMeaning& m : all_kinds().meanings()) known.emplace_back(m.name);
+  for (const Figure& m : all_kinds().figures()) known.emplace_back(m.name);
   throw InputError(fmt::format(
       "no model, GPU, node, fabric, engine, stack, schedule, recipe or metric is called '{}'{}",
       name, did_you_mean(name, known)));

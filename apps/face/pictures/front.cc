@@ -6,16 +6,12 @@
 
 #include "apps/face/pictures/drawing.h"
 #include "apps/face/plot.h"
-#include "orrery/scenario/answer/metric_meanings.h"
+#include "orrery/scenario/answer/figures.h"
 
 namespace orrery::face {
 namespace {
 
 constexpr double kWide = 15;  // from this ratio of the extremes on an axis is logarithmic
-
-bool less_is_better(const std::string& name) {
-  return name.find("throughput") == std::string::npos && name != "mfu" && name != "headroom";
-}
 
 // The percentile of a latency against which the question's limit is held, or would be: "tpot_p95".
 std::string held_latency(const Answer& a, const std::string& name) {
@@ -25,7 +21,7 @@ std::string held_latency(const Answer& a, const std::string& name) {
       if (const auto at = slo->find(key); at != slo->end() && at->is_number())
         percentile = at->get<double>();
   }
-  return percentile_metric(name, percentile);
+  return percentile_name(name, percentile);
 }
 
 // The latency whose limit the points of a front differ in (`plan.front`).
@@ -69,7 +65,7 @@ std::string draw_front(const Answer& a) {
   const auto at = [&](const Point* p, const std::string& name) { return p->find(name)->value; };
   const auto beats = [&](const Point* p, const Point* q, const std::string& name) {
     const double d = at(p, name) - at(q, name);
-    return less_is_better(name) ? d < 0 : d > 0;
+    return p->find(name)->better == Better::kMore ? d > 0 : d < 0;
   };
   const auto axis = [&](const std::string& name) {
     const auto [least, most] = std::minmax_element(

@@ -116,9 +116,9 @@ struct RankShare {
   int expert_tp = 1;  // each routed expert
   int ep = 1;         // the routed experts
   int redundant = 0;  // further copies of routed experts in the deployment
-  // Ranks divide a matrix of fewer groups than ranks, and gather what it makes. Serving engines copy
-  // groups; Megatron-Core cuts key-value heads from version 0.16 on (attention.py), and earlier ones
-  // refuse such a tp.
+  // Ranks divide a matrix of fewer groups than ranks, and gather its products. Serving engines copy
+  // groups. Megatron-Core cuts key-value heads from version 0.16 on (attention.py). Earlier
+  // versions refuse such a tp.
   bool cuts_groups = false;
 
   constexpr int ranks_of(WeightPart part) const {

@@ -23,8 +23,8 @@ struct Width {
 
   constexpr std::int64_t total() const { return divided + grouped + whole; }
 
-  // Elements on one of `tp` ranks; a fraction where tp does not divide. `cut`: groups are divided as
-  // the other elements are (RankShare::cuts_groups).
+  // Elements on one of `tp` ranks; a fraction where tp does not divide. `cut`: groups are divided
+  // as the other elements are (RankShare::cuts_groups).
   constexpr double on_rank(int tp, bool cut = false) const {
     double n = static_cast<double>(divided) / tp;
     if (grouped > 0)

@@ -11,7 +11,7 @@
 #include "orrery/planner/search/first_stage.h"
 #include "orrery/planner/verify/race.h"
 #include "orrery/planner/verify/trials.h"
-#include "orrery/scenario/answer/metric_meanings.h"
+#include "orrery/scenario/answer/figures.h"
 #include "orrery/scenario/kinds/service/service_question.h"
 
 namespace orrery {
@@ -123,7 +123,7 @@ std::optional<NearestLimit> nearest_limit(const ServiceQuestion::Slo& slo, const
   std::optional<NearestLimit> out;
   const auto look = [&](const std::string& name, Seconds limit, const std::optional<double>& own) {
     if (limit <= Seconds(0)) return;
-    const Metric* m = point.find(percentile_metric(name, own.value_or(slo.percentile)));
+    const Metric* m = point.find(percentile_name(name, own.value_or(slo.percentile)));
     if (m == nullptr) return;
     const NearestLimit found = {m->name, m->value, limit / milliseconds(1)};
     if (!out || found.ratio() > out->ratio()) out = found;

@@ -68,8 +68,8 @@ Point point_of(const Proof& proof, const Scenario& question) {
     p.at["decode_dp"] = f.decode->dp, p.at["decode_ep"] = f.decode->ep;
   }
   p.at["rate"] = to_four_digits(proof.raced.rate);
-  const std::vector<Metric> metrics = {exact_metric("chance", "%", 100 * proof.chance),
-                                       exact_metric("headroom", "%", proof.headroom)};
+  const std::vector<Metric> metrics = {exact_metric("chance", 100 * proof.chance),
+                                       exact_metric("headroom", proof.headroom)};
   if (!proof.brief) p.metrics.insert(p.metrics.begin(), metrics.begin(), metrics.end());
   std::vector<std::string> notes = {"plan: " + f.name()};
   if (std::string spare = spare_note(planned(question).choice, f); !spare.empty())

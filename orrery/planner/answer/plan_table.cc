@@ -47,12 +47,12 @@ bool is_run(const Point& p) { return p.find("time_to_train") != nullptr; }
 // Latencies of a service at the percentiles of its limits, beside those that are always shown.
 std::vector<std::string> held_latencies(const Point& p) {
   std::vector<std::string> out;
-  for (const char* name : {"ttft_p", "tpot_p", "e2e_p"}) {
+  for (const char* name : {"ttft", "tpot", "e2e"}) {
     for (const Metric& m : p.metrics) {
-      const bool usual =
-          m.name.ends_with("_p50") || m.name.ends_with("_p90") || m.name.ends_with("_p99");
-      if (m.name.starts_with(name) && !usual && m.name.find("class") == m.name.npos)
-        out.push_back(m.name);
+      if (!m.percentile) continue;
+      const double at = *m.percentile;
+      const bool usual = at == 50 || at == 90 || at == 99;
+      if (!usual && m.name == percentile_name(name, at)) out.push_back(m.name);
     }
   }
   return out;

@@ -200,7 +200,7 @@ Point answered(Answers& answers, const Scenario& question, const RatedRun& rated
   if (const auto& clock = rated.plan.boards.clock) p.at["clock"] = clock->value() / 1e6;
   const PlanChoice& choice = planned(question).choice;
   if (choice.by > Seconds(0))
-    p.metrics.insert(p.metrics.begin(), exact_metric("in_time", "%", 100 * in_time(p, choice.by)));
+    p.metrics.insert(p.metrics.begin(), exact_metric("in_time", 100 * in_time(p, choice.by)));
   p.notes.insert(p.notes.begin(), binding(p));
   p.notes.insert(p.notes.begin(), "plan: " + rated.plan.name());
   return p;

@@ -12,7 +12,10 @@ void write(ValueWriter& out, const Point& p) {
   for (const Metric& m : p.metrics) {
     out.text(m.name), out.text(m.unit);
     for (const double x : {m.value, m.low50, m.high50, m.low90, m.high90}) out.real(x);
-    out.number(static_cast<std::uint64_t>(m.origin));
+    for (const auto n :
+         {static_cast<int>(m.origin), static_cast<int>(m.subject), static_cast<int>(m.better)})
+      out.number(static_cast<std::uint64_t>(n));
+    out.real(m.percentile.value_or(-1));
   }
   out.number(p.memory.size());
   for (const MemoryRow& row : p.memory) out.text(row.name), out.real(row.size.value());
@@ -36,6 +39,9 @@ Point read_point(ValueReader& in) {
     m.name = in.text(), m.unit = in.text();
     for (double* x : {&m.value, &m.low50, &m.high50, &m.low90, &m.high90}) *x = in.real();
     m.origin = static_cast<Origin>(in.number());
+    m.subject = static_cast<Subject>(in.number());
+    m.better = static_cast<Better>(in.number());
+    if (const double percentile = in.real(); percentile >= 0) m.percentile = percentile;
     p.metrics.push_back(std::move(m));
   }
   for (std::uint64_t n = in.number(); n > 0; --n) {

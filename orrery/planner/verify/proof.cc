@@ -42,7 +42,7 @@ Proof settled(const Scenario& question, const Raced& raced, Trials& trials) {
 
 // The parts of the proof of a settled plan, each the task of a rank, the longest first: the search
 // for its headroom, and single simulations.
-constexpr std::size_t kHeadroom = 0, kFigures = 1, kFirstLevel = 2;
+constexpr std::size_t kHeadroom = 0, kSimulated = 1, kFirstLevel = 2;
 constexpr std::size_t kTasks = kFirstLevel + kLevels;
 
 void prove_part(const Scenario& question, std::size_t part, Proof& proof, Trials& trials) {
@@ -52,7 +52,7 @@ void prove_part(const Scenario& question, std::size_t part, Proof& proof, Trials
   const double rate = proof.raced.rate;
   if (part == kHeadroom) {
     proof.headroom = 100 * (headroom_of(fleet, rate, trials) - 1);
-  } else if (part == kFigures) {
+  } else if (part == kSimulated) {
     proof.point = trials.again(proof.raced.fleet, rate, seed, 0, true);
   } else {
     if (keeps_at(question, fleet, rate, static_cast<int>(part - kFirstLevel), trials))
@@ -129,7 +129,7 @@ std::vector<Proof> prove_all(const Scenario& question, const std::vector<Raced>&
   });
   if (!desk.stopped() || !out.empty() || plans.empty()) return out;
   Proof& best = plans.front();
-  prove_part(question, kFigures, best, trials);
+  prove_part(question, kSimulated, best, trials);
   best.brief = true, best.chance = best.raced.chance();
   return {best};
 }

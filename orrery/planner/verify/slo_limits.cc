@@ -1,6 +1,6 @@
 #include "orrery/planner/verify/slo_limits.h"
 
-#include "orrery/scenario/answer/metric_meanings.h"
+#include "orrery/scenario/answer/figures.h"
 #include "orrery/scenario/kinds/service/service_question.h"
 
 namespace orrery {
@@ -24,7 +24,7 @@ std::string metric_of(const ServiceQuestion::Slo& slo, SloLimit limit) {
   const std::optional<double>* const own[] = {&slo.ttft_percentile, &slo.tpot_percentile,
                                               &slo.e2e_percentile};
   const double percentile = own[static_cast<std::size_t>(limit)]->value_or(slo.percentile);
-  return percentile_metric(name_of(limit), percentile);
+  return percentile_name(name_of(limit), percentile);
 }
 
 SloFigures::SloFigures(const ServiceQuestion::Slo& slo, const Point& point) {

@@ -31,12 +31,35 @@ double rounded(double v) {
   return std::round(v * scale) / scale;
 }
 
-Metric exact_metric(std::string name, std::string unit, double value) {
-  return {std::move(name), std::move(unit), value, value, value, value, value, Origin::kExact};
+Metric exact_metric(FigureRef figure, double value) {
+  return {std::string(figure->name),
+          std::string(figure->unit),
+          value,
+          value,
+          value,
+          value,
+          value,
+          Origin::kExact,
+          figure->subject,
+          figure->better,
+          {}};
+}
+
+Metric percentile_metric(FigureRef figure, double percentile, double value) {
+  Metric m = exact_metric(figure, value);
+  m.name = percentile_name(m.name, percentile);
+  m.percentile = percentile;
+  return m;
+}
+
+Metric exact(Metric m, double value) {
+  m.value = m.low50 = m.high50 = m.low90 = m.high90 = value;
+  m.origin = Origin::kExact;
+  return m;
 }
 
 Metric power_metric(const Estimate<Watts>& power, Watts limit) {
-  Metric m = metric("power", "W", power, 1);
+  Metric m = metric("power", power);
   end_at(m, {limit, 0, 0, Origin::kExact});
   return m;
 }
@@ -63,16 +86,23 @@ void widen(Metric& m, double error) {
   m.high50 = wider(m.high50, 0.75), m.high90 = wider(m.high90, 0.95);
 }
 
-Metric rate_metric(std::string name, std::string unit, double amount,
-                   const Estimate<Seconds>& time) {
+Metric rate_metric(FigureRef figure, double amount, const Estimate<Seconds>& time) {
   auto at = [&](double p) { return amount / time.quantile(p).value(); };
-  return {std::move(name), std::move(unit), amount / time.value.value(),
-          at(0.75),        at(0.25),        at(0.95),
-          at(0.05),        time.origin};
+  return {std::string(figure->name),
+          std::string(figure->unit),
+          amount / time.value.value(),
+          at(0.75),
+          at(0.25),
+          at(0.95),
+          at(0.05),
+          time.origin,
+          figure->subject,
+          figure->better,
+          {}};
 }
 
-Metric of_peak_metric(std::string name, double amount, const Estimate<Seconds>& time) {
-  Metric m = rate_metric(std::move(name), "%", amount, time);
+Metric of_peak_metric(FigureRef figure, double amount, const Estimate<Seconds>& time) {
+  Metric m = rate_metric(figure, amount, time);
   for (double* high : {&m.high50, &m.high90}) *high = std::max(m.value, std::min(*high, 100.0));
   return m;
 }

@@ -14,31 +14,50 @@
 
 #include "orrery/base/estimate.h"
 #include "orrery/base/units.h"
+#include "orrery/scenario/answer/figures.h"
 
 namespace orrery {
 
-// One named result. Times are in milliseconds, memory in GB (1e9), rates per second: `unit` says.
+// One result: a value of a figure. Times are in milliseconds, memory in GB (1e9), rates per second:
+// `unit` says.
 struct Metric {
   std::string name;  // "ttft", "tpot", "output_throughput", ...
   std::string unit;  // "ms", "tokens/s", "GB", ...
   double value = 0;
   double low50 = 0, high50 = 0, low90 = 0, high90 = 0;  // equal to value when exact
   Origin origin = Origin::kExact;
+  Subject subject = Subject::kOther;
+  Better better = Better::kNeither;
+  std::optional<double> percentile;  // of a distribution: 95 of "tpot_p95"
 
   bool has_interval() const { return low90 < high90; }
 };
 
-// A metric of an estimate. `scale`: base units in one `unit` (1e-3 for ms).
+// A metric of an estimate, over `divisor`: tokens for the energy of a token.
 template <class Q>
-Metric metric(std::string name, std::string unit, const Estimate<Q>& e, double scale) {
+Metric metric(FigureRef figure, const Estimate<Q>& e, double divisor = 1) {
+  const double scale = scale_of(figure->unit) * divisor;
   auto at = [&](double p) { return e.quantile(p).value() / scale; };
-  return {std::move(name), std::move(unit), e.value.value() / scale, at(0.25), at(0.75), at(0.05),
-          at(0.95),        e.origin};
+  return {std::string(figure->name),
+          std::string(figure->unit),
+          e.value.value() / scale,
+          at(0.25),
+          at(0.75),
+          at(0.05),
+          at(0.95),
+          e.origin,
+          figure->subject,
+          figure->better,
+          {}};
 }
-Metric exact_metric(std::string name, std::string unit, double value);
+// `value` is in the unit of the figure.
+Metric exact_metric(FigureRef figure, double value);
+// A percentile of the requests: "tpot_p95".
+Metric percentile_metric(FigureRef figure, double percentile, double value);
+// The metric at another value, without an interval.
+Metric exact(Metric m, double value);
 // A rate: amount / time. Its lower bounds come from the upper bounds of the time.
-Metric rate_metric(std::string name, std::string unit, double amount,
-                   const Estimate<Seconds>& time);
+Metric rate_metric(FigureRef figure, double amount, const Estimate<Seconds>& time);
 // The power of a GPU's board, in W. Its interval ends at the board's limit.
 Metric power_metric(const Estimate<Watts>& power, Watts limit);
 // Ends the interval of a power, in W, where that of the most that can be drawn ends.
@@ -48,7 +67,7 @@ Estimate<Joules> energy_of(const Estimate<Watts>& power, const Estimate<Seconds>
 // Adds a relative error, one standard deviation of the logarithm, to both intervals in quadrature.
 void widen(Metric& m, double error);
 // A rate in percent of a data sheet's peak. Its interval ends at 100 %.
-Metric of_peak_metric(std::string name, double amount, const Estimate<Seconds>& time);
+Metric of_peak_metric(FigureRef figure, double amount, const Estimate<Seconds>& time);
 
 // One kind of kernel (or host work) in a step.
 struct KernelRow {

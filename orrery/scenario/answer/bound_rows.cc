@@ -1,8 +1,5 @@
 #include "orrery/scenario/answer/bound_rows.h"
 
-#include <algorithm>
-#include <array>
-
 namespace orrery {
 
 void bound_counted(Point& p, std::string_view metric) {
@@ -13,10 +10,8 @@ void bound_counted(Point& p, std::string_view metric) {
 }
 
 void bound_common(Point& p) {
-  constexpr std::array<std::string_view, 2> kComparing = {"tpot_overhead",
-                                                          "neighbour_tpot_overhead"};
   for (const Metric& m : p.metrics) {
-    if (std::find(kComparing.begin(), kComparing.end(), m.name) != kComparing.end()) {
+    if (m.subject == Subject::kOverhead) {
       p.bounds.push_back({m.name, -100, kUnbounded, "no time is negative"});
     } else if (m.unit.starts_with("%")) {
       p.bounds.push_back({m.name, 0, 100, "a share"});

@@ -31,11 +31,9 @@ void add_cost_metrics(const FleetPrice& price, const SimulationResult& r, const 
   }
   const Usd cost = hour * (end / kPaidHour);
   const double counted = hour.value() * (served.time / kPaidHour);
-  const auto put = [&](const char* name, double v) {
-    metrics.push_back(exact_metric(name, "USD", v));
-  };
-  const auto put_share = [&](const char* name, double over) {
-    if (over > 0) put(name, counted / over);
+  const auto put = [&](FigureRef figure, double v) { metrics.push_back(exact_metric(figure, v)); };
+  const auto put_share = [&](FigureRef figure, double over) {
+    if (over > 0) put(figure, counted / over);
   };
   constexpr double kMillion = 1e6;
   put("cost_per_hour", hour.value());

@@ -35,18 +35,18 @@ void ServicePower::add_metrics(const SimulationResult& result, const FleetEnergy
                                std::vector<Metric>& metrics) const {
   const PoolEnergy sum = fleet.total();
   if (sum.gpu_time <= Seconds(0)) return;
-  const auto put = [&](const char* name, const char* unit, double value) {
-    metrics.push_back(exact_metric(name, unit, value));
+  const auto put = [&](FigureRef figure, double value) {
+    metrics.push_back(exact_metric(figure, value));
   };
-  put("power", "W", (sum.boards / sum.gpu_time).value());
-  if (sum.governed > Seconds(0)) put("clock", "MHz", sum.cycles / sum.governed.value() / 1e6);
-  put("plant_power", "W", (sum.plant / fleet.end).value());
-  put("plant_power_p99", "W", fleet.quantile(0.99).value());
-  put("plant_power_max", "W", fleet.quantile(1).value());
-  put("energy", "kJ", sum.plant.value() / 1e3);
+  put("power", (sum.boards / sum.gpu_time).value());
+  if (sum.governed > Seconds(0)) put("clock", sum.cycles / sum.governed.value() / 1e6);
+  put("plant_power", (sum.plant / fleet.end).value());
+  put("plant_power_p99", fleet.quantile(0.99).value());
+  put("plant_power_max", fleet.quantile(1).value());
+  put("energy", sum.plant.value() / 1e3);
   const double done = requests_done(result), tokens = real(result.total().output_tokens);
-  if (tokens > 0) put("energy_per_token", "J", sum.plant.value() / tokens);
-  if (done > 0) put("energy_per_request", "J", sum.plant.value() / done);
+  if (tokens > 0) put("energy_per_token", sum.plant.value() / tokens);
+  if (done > 0) put("energy_per_request", sum.plant.value() / done);
   if (counts_carbon(pools_.front())) add_carbon(fleet, tokens, done, metrics);
 }
 
@@ -58,19 +58,19 @@ void ServicePower::add_carbon(const FleetEnergy& fleet, double tokens, double re
   Emissions run{kwh * carbon.mean};
   for (std::size_t p = 0; p < pools_.size(); ++p)
     run.embodied += pools_[p].account->embodied_hour(fleet.pools[p].gpu_time / kPaidHour).value();
-  const auto put = [&](const char* name, const char* unit, double value, double over) {
-    if (over > 0) metrics.push_back(exact_metric(name, unit, value / over));
+  const auto put = [&](FigureRef figure, double value, double over) {
+    if (over > 0) metrics.push_back(exact_metric(figure, value / over));
   };
   constexpr double kMillion = 1e6, kKilo = 1e3;
-  put("carbon_per_hour", "g", run.all(), hours);
-  if (run.embodied > 0) put("embodied_carbon_per_hour", "g", run.embodied, hours);
-  put("carbon_per_million_output_tokens", "g", run.all(), tokens / kMillion);
-  put("carbon_per_request", "g", run.all(), requests);
-  put("carbon", "kg", run.all(), kKilo);
+  put("carbon_per_hour", run.all(), hours);
+  if (run.embodied > 0) put("embodied_carbon_per_hour", run.embodied, hours);
+  put("carbon_per_million_output_tokens", run.all(), tokens / kMillion);
+  put("carbon_per_request", run.all(), requests);
+  put("carbon", run.all(), kKilo);
   if (carbon.hours.empty() || hours <= 0) return;
   const Emissions best{kwh * best_start(carbon.hours, hours).mean, run.embodied};
-  put("deferred_carbon_per_request", "g", best.all(), requests);
-  put("deferred_carbon", "kg", best.all(), kKilo);
+  put("deferred_carbon_per_request", best.all(), requests);
+  put("deferred_carbon", best.all(), kKilo);
 }
 
 void ServicePower::note(const FleetEnergy& fleet, std::vector<std::string>& notes) const {
@@ -137,11 +137,11 @@ void ServicePower::widen(const FleetEnergy& energy, std::vector<Metric>& metrics
       end_at(m, {e.most, 0, 0, Origin::kExact});
       continue;
     }
-    const bool emitted = m.name.starts_with("carbon") || m.name.starts_with("deferred_carbon");
-    if (!emitted && !m.name.starts_with("plant_power") && !m.name.starts_with("energy")) continue;
+    const bool emitted = m.subject == Subject::kCarbon, drawn = m.subject == Subject::kPlantPower;
+    if (!emitted && !drawn && m.subject != Subject::kEnergy) continue;
     m.origin = std::max(m.origin, e.plant_origin);
     orrery::widen(m, emitted ? e.plant * operational : e.plant);
-    if (m.name.starts_with("plant_power")) end_at(m, most);
+    if (drawn) end_at(m, most);
   }
 }
 

@@ -66,19 +66,19 @@ const Kinds::KindVerb* Kinds::find_verb(std::string_view name) const {
   return found == verbs_.end() ? nullptr : &*found;
 }
 
-const MetricMeaning* Kinds::find_meaning(std::string_view metric) const {
-  if (const MetricMeaning* common = find_metric_meaning(metric)) return common;
+const Figure* Kinds::figure_of(std::string_view metric) const {
+  if (const Figure* common = find_figure(metric)) return common;
   for (const QuestionKind* kind : kinds_) {
-    for (const MetricMeaning& own : kind->metrics)
+    for (const Figure& own : kind->figures)
       if (own.name == metric) return &own;
   }
   return nullptr;
 }
 
-std::vector<MetricMeaning> Kinds::meanings() const {
-  std::vector<MetricMeaning> all(metric_meanings().begin(), metric_meanings().end());
+std::vector<Figure> Kinds::figures() const {
+  std::vector<Figure> all(kFigures.begin(), kFigures.end());
   for (const QuestionKind* kind : kinds_)
-    all.insert(all.end(), kind->metrics.begin(), kind->metrics.end());
+    all.insert(all.end(), kind->figures.begin(), kind->figures.end());
   return all;
 }
 

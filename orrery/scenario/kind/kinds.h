@@ -47,11 +47,11 @@ class Kinds {
   // Null: no kind has a verb of this name.
   const KindVerb* find_verb(std::string_view name) const;
 
-  // The meaning of a metric: of all questions (answer/metric_meanings.h), or of one kind. Null:
-  // there is none.
-  const MetricMeaning* find_meaning(std::string_view metric) const;
-  // The meanings that all questions share, then those of the kinds.
-  std::vector<MetricMeaning> meanings() const;
+  // The figure of a metric: in the table of all questions (answer/figures.h), or in that of a kind.
+  // Null: there is none.
+  const Figure* figure_of(std::string_view metric) const;
+  // The figures of the table, then those of the kinds.
+  std::vector<Figure> figures() const;
 
   // The keys of a document with their defaults.
   const Fields& keys() const { return declared_.fields; }

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "orrery/base/node.h"
-#include "orrery/scenario/answer/metric_meanings.h"
+#include "orrery/scenario/answer/figures.h"
 #include "orrery/scenario/kind/key_values.h"
 #include "orrery/scenario/kind/kind_answer.h"
 #include "orrery/scenario/kind/verb.h"
@@ -94,8 +94,8 @@ struct QuestionKind {
   // ---- its faces
 
   std::vector<Verb> verbs = {};
-  // Metrics that metric_meanings.h does not have.
-  std::span<const MetricMeaning> metrics = {};
+  // Figures that no other kind has; figures.h has the others.
+  std::span<const Figure> figures = {};
 };
 
 // The parts of an entry that follow where its keys are one group of its name, which

@@ -21,8 +21,8 @@ ClockedSteps clocked_steps(const StepTime& step, double count) {
 }
 
 Metric clock_metric(double share, double error, const Gpu& gpu) {
-  Metric m = metric("clock", "MHz",
-                    Estimate<Hertz>{*gpu.boost_clock * share, error, 0, Origin::kTransferred}, 1e6);
+  Metric m =
+      metric("clock", Estimate<Hertz>{*gpu.boost_clock * share, error, 0, Origin::kTransferred});
   const double most = gpu.boost_clock->value() / 1e6;
   m.high50 = std::min(m.high50, most), m.high90 = std::min(m.high90, most);
   return m;

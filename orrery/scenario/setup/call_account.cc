@@ -23,12 +23,12 @@ void add_call_carbon(const PlantAccount& account, const Boards& boards,
     const double share = hour.value.value() / all;
     hour = {Grams(all), hour.shared * share, hour.own * share, hour.origin, hour.tails};
   }
-  p.metrics.push_back(metric("carbon_per_hour", "g", hour, 1));
+  p.metrics.push_back(metric("carbon_per_hour", hour));
   const Estimate<Grams> call{hour.value * (time.value / kPaidHour),
                              std::hypot(hour.shared, time.shared), std::hypot(hour.own, time.own),
                              std::max(hour.origin, time.origin), time.tails};
-  p.metrics.push_back(metric("carbon_per_million_calls", "g", call, 1 / kMillionCalls));
-  if (embodied > 0) p.metrics.push_back(exact_metric("embodied_carbon_per_hour", "g", embodied));
+  p.metrics.push_back(metric("carbon_per_million_calls", call, 1 / kMillionCalls));
+  if (embodied > 0) p.metrics.push_back(exact_metric("embodied_carbon_per_hour", embodied));
 }
 
 }  // namespace
@@ -40,9 +40,8 @@ void refuse_preemptions(const CostChoice& cost) {
 }
 
 void add_call_cost(const Estimate<Usd>& hour, const Estimate<Seconds>& time, Point& p) {
-  p.metrics.push_back(metric("cost_per_hour", "USD", hour, 1));
-  p.metrics.push_back(
-      metric("cost_per_million_calls", "USD", cost_of(hour, time), 1 / kMillionCalls));
+  p.metrics.push_back(metric("cost_per_hour", hour));
+  p.metrics.push_back(metric("cost_per_million_calls", cost_of(hour, time), 1 / kMillionCalls));
 }
 
 void add_call_account(Facts& facts, const CallChoice& choice, const AccountedCall& call, Point& p) {

@@ -128,16 +128,16 @@ void count_scope(const PlantAccount& account, const ScopedBoards& of,
     const double beyond =
         std::sqrt(std::max(0.0, std::pow(all.sigma(), 2) - std::pow(own.sigma(), 2)));
     for (Metric& m : metrics) {
-      if (counts(m.name)) scale(m, all.value / own.value, beyond, all.origin);
+      if (counts(m)) scale(m, all.value / own.value, beyond, all.origin);
     }
   };
-  widen_scope(boards, [&](std::string_view name) {
-    return name.starts_with("energy") && !(of.in_run && name == "energy");
+  widen_scope(boards, [&](const Metric& m) {
+    return m.subject == Subject::kEnergy && !(of.in_run && m.name == "energy");
   });
   if (of.in_run)
     widen_scope({*of.in_run, boards.run, boards.wait},
-                [](std::string_view name) { return name == "energy"; });
-  Metric plant = metric("plant_power", "W", power, 1);
+                [](const Metric& m) { return m.name == "energy"; });
+  Metric plant = metric("plant_power", power);
   end_at(plant, account.most_power(gpus, of.limit));
   metrics.push_back(std::move(plant));
 }

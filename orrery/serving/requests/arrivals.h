@@ -49,8 +49,8 @@ std::vector<std::string> arrivals_that_read(bool ArrivalReads::* parameter, bool
 // Declares the parameters that processes have for themselves, as keys of the group `load`. Those of
 // other processes than the one called `process` are refused (Field::needs).
 void declare_arrivals(Fields& fields, OwnParameters& own, const std::string& process);
-// Sets a parameter that a process has for itself, as a scenario does. Throws InputError if it has no
-// such parameter, or for a value out of its range.
+// Sets a parameter that a process has for itself, as a scenario does. Throws InputError if it has
+// no such parameter, or for a value out of its range.
 void set_arrival_parameter(OwnParameters& own, std::string_view process, const std::string& key,
                            const std::string& value);
 // A new process. Throws InputError with the nearest name, or with the parameter that is out of its

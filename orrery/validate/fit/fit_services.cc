@@ -35,7 +35,7 @@ constexpr double kServiceHuber = 0.5;  // logarithmic error beyond which a row p
 constexpr double kServicePull = 0.01;
 constexpr double kTtftWeight = 0.4;  // of a TTFT relative to a TPOT
 
-constexpr const char* kFigures[2] = {"tpot", "ttft"};
+constexpr const char* kFittedFigures[2] = {"tpot", "ttft"};
 
 struct Row {
   MeasuredRow row;
@@ -77,8 +77,8 @@ class ServiceFit {
         const Answer closed = runner_.run(r.row.keys.scenario(), options_);
         const Answer simulated = runner_.run(simulated_service(r.row).scenario(), options_);
         for (std::size_t i = 0; i < 2; ++i) {
-          const Metric *a = closed.points.at(0).find(kFigures[i]),
-                       *b = simulated.points.at(0).find(kFigures[i]);
+          const Metric *a = closed.points.at(0).find(kFittedFigures[i]),
+                       *b = simulated.points.at(0).find(kFittedFigures[i]);
           if (a && b && a->value > 0 && b->value > 0)
             r.correction[i] = std::log(b->value / a->value);
         }
@@ -97,9 +97,9 @@ class ServiceFit {
     set(r, x);
     const Answer closed = runner_.run(r.row.keys.scenario(), options_);
     for (std::size_t i = 0; i < 2; ++i) {
-      const Metric* m = closed.points.at(0).find(kFigures[i]);
+      const Metric* m = closed.points.at(0).find(kFittedFigures[i]);
       for (const MeasuredFigure& f : r.row.figures) {
-        if (m && r.correction[i] && f.answer_name == kFigures[i])
+        if (m && r.correction[i] && f.answer_name == kFittedFigures[i])
           r.errors[i] = std::log(m->value / f.value) + *r.correction[i];
       }
     }
@@ -119,7 +119,7 @@ class ServiceFit {
       const Answer answer = runner_.run(keys.scenario(), options_);
       std::array<double, 2> out{};
       for (std::size_t i = 0; i < out.size(); ++i) {
-        if (const Metric* m = answer.points.at(0).find(kFigures[i]); m && m->value > 0)
+        if (const Metric* m = answer.points.at(0).find(kFittedFigures[i]); m && m->value > 0)
           out[i] = std::pow(std::log(m->high90 / m->value) / normal_quantile(0.95), 2);
       }
       return out;

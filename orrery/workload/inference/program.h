@@ -15,9 +15,9 @@
 //   per_layer_norm; in a layer per_layer_gate, per_layer_activation, per_layer_proj,
 //   per_layer_add_norm (layer_input_ops.h)
 // - softmax attention: qkv_proj, qkv_all_gather (RankShare::cuts_groups), qk_norm_sum,
-//   qk_norm_all_reduce, qk_norm, rope (writes the cache too) or kv_write, attn_prefill, attn_decode,
-//   attn_gate, o_proj; attn_gate_proj for a gate with a product of its own (one value for each head,
-//   or the gate of MLA)
+//   qk_norm_all_reduce, qk_norm, rope (writes the cache too) or kv_write, attn_prefill,
+//   attn_decode, attn_gate, o_proj; attn_gate_proj for a gate with a product of its own (one value
+//   for each head, or the gate of MLA)
 // - latent attention (MLA): q_kv_a_proj (one product), latent_norm, q_b_proj, or q_proj, kv_a_proj
 //   and latent_norm without a low-rank query; rope; in prefill kv_b_proj (cached tokens are
 //   expanded again) and attn_prefill; in decode absorb_q, attn_decode, absorb_v; o_proj

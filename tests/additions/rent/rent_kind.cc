@@ -10,6 +10,9 @@
 namespace orrery {
 namespace {
 
+constexpr Figure kFiguresOfRents[] = {
+    {"rent", "USD", Better::kLess, Subject::kCost, "rent", "money for the GPUs in the whole time"}};
+
 void check(const Node& document, const Scenario& s) {
   document.at("hardware").at("gpu");
   if (!s.cost.asked()) document.fail("a rent needs cost.price (--price) or cost.tier (--tier)");
@@ -22,8 +25,9 @@ void answer(const Answering& with, const Scenario& s, PointAnswers& out) {
   p.at = {{"gpu", gpu.id}, {"gpus", q.gpus}};
   const auto price = gpu_price(with.facts, s.cost, gpu, p.notes);
   const Estimate<Usd> hour = price->hour.scaled(static_cast<double>(q.gpus));
-  p.metrics.push_back(metric("cost_per_hour", "USD", hour, 1));
-  p.metrics.push_back(metric("rent", "USD", hour.scaled(q.time.value() / 3600), 1));
+  p.metrics.push_back(metric("cost_per_hour", hour));
+  p.metrics.push_back(
+      metric(own_figure<kFiguresOfRents>("rent"), hour.scaled(q.time.value() / 3600)));
 }
 
 std::string table(const Answer& a) {
@@ -65,8 +69,6 @@ Verb rent_verb() {
                    .compared = "gpu"}};
 }
 
-constexpr MetricMeaning kMetrics[] = {{"rent", "rent", "money for the GPUs in the whole time"}};
-
 QuestionKind made() {
   QuestionKind kind = kind_of_one_group<RentQuestion>("rent", "GPUs that are rented");
   kind.plural = "rents";
@@ -76,7 +78,7 @@ QuestionKind made() {
   kind.check = check;
   kind.answer = answer;
   kind.verbs = {rent_verb()};
-  kind.metrics = kMetrics;
+  kind.figures = kFiguresOfRents;
   return kind;
 }
 

@@ -75,7 +75,7 @@ TEST_F(PlantAccounts, MetricsAreTheEmissionsOverTokensAndRequests) {
   result.output_tokens = 1000, result.input_tokens = 5000;
   const Boards boards = {{Watts(400), 0, 0, Origin::kFitted}, 25};
   Point p;
-  p.metrics.push_back(exact_metric("energy_per_token", "J", 18));
+  p.metrics.push_back(exact_metric("energy_per_token", 18));
   add_plant_metrics(account({"gpu", {}, "300", false}), {boards, Watts(700)}, 100, result, p);
   EXPECT_EQ(p.find("plant_power"), nullptr);  // as the boards
   EXPECT_EQ(p.find("energy_per_token")->value, 18);
@@ -84,7 +84,7 @@ TEST_F(PlantAccounts, MetricsAreTheEmissionsOverTokensAndRequests) {
   EXPECT_NEAR(p.find("carbon_per_million_output_tokens")->value, 1.5e6, 1e-3);
   EXPECT_EQ(p.find("embodied_carbon_per_hour"), nullptr);
   Point wider;
-  wider.metrics.push_back(exact_metric("energy_per_token", "J", 18));
+  wider.metrics.push_back(exact_metric("energy_per_token", 18));
   const PlantAccount plant = account({"facility", 1.5, "300", true});
   add_plant_metrics(plant, {boards, Watts(700)}, 100, result, wider);
   const double factor = plant.power(boards).value.value() / 10'000;

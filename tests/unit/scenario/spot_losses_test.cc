@@ -35,8 +35,8 @@ double value(const Point& p, const char* name) {
   return m == nullptr ? 0 : m->value;
 }
 
-constexpr const char* kFigures[] = {"ttft_p99", "e2e_p99", "failures",
-                                    "retries",  "cost",    "cost_per_million_output_tokens"};
+constexpr const char* kFiguresOfLosses[] = {
+    "ttft_p99", "e2e_p99", "failures", "retries", "cost", "cost_per_million_output_tokens"};
 
 // 8,640 losses a day are one in 10 s, by whatever key they are asked for; and two causes of one in
 // 20 s each are one in 10 s.
@@ -46,7 +46,7 @@ TEST(SpotLosses, AreFailuresOfTheirRate) {
        {"cost: {price: 1, preemptions_per_day: 8640}, failures: {restart: 5 s}",
         "cost: {price: 1, preemptions_per_day: 4320}, failures: {mean_time: 20 s, restart: 5 s}"}) {
     const Point p = answer_of(spot);
-    for (const char* name : kFigures)
+    for (const char* name : kFiguresOfLosses)
       EXPECT_NEAR(value(p, name), value(failing, name), 1e-9 * value(failing, name)) << name;
   }
 }

@@ -14,8 +14,14 @@ namespace suite_expression_test {
 using testing::AllOf;
 using testing::HasSubstr;
 
+Metric without_interval(const char* name, const char* unit, double v) {
+  Metric m;
+  m.name = name, m.unit = unit;
+  return exact(std::move(m), v);
+}
+
 Metric with_interval(const char* name, const char* unit, double v, double low, double high) {
-  Metric m = exact_metric(name, unit, v);
+  Metric m = without_interval(name, unit, v);
   m.low90 = low, m.high90 = high, m.origin = Origin::kFitted;
   return m;
 }
@@ -26,7 +32,7 @@ class Expressions : public testing::Test {
   Expressions() {
     Point p;
     p.at = {{"gpu", "h100-sxm"}, {"gpus", 8}};
-    p.metrics = {with_interval("time", "ms", 12, 9, 16), exact_metric("rate", "tokens/s", 500)};
+    p.metrics = {with_interval("time", "ms", 12, 9, 16), without_interval("rate", "tokens/s", 500)};
     p.memory = {{"weights", Bytes(14e9)}, {"optimizer", Bytes(81e9)}};
     p.memory_capacity = Bytes(80e9);
     p.feasibility.fits = false;
@@ -43,7 +49,7 @@ class Expressions : public testing::Test {
       Point q;
       q.at = {{"n", static_cast<int>(n)}};
       q.metrics = {with_interval("time", "ms", 10 * n, 9 * n, 11 * n),
-                   exact_metric("left", "", 4 - n)};
+                   without_interval("left", "", 4 - n)};
       b_.points.push_back(q);
     }
     answers_ = {"a", {{"a", &a_}, {"b", &b_}}};

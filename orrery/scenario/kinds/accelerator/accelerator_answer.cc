@@ -21,8 +21,30 @@
 namespace orrery {
 namespace {
 
-void add(Point& p, const char* name, const char* unit, double value) {
-  p.metrics.push_back(exact_metric(name, unit, value));
+constexpr Figure kFiguresOfChips[] = {
+    {"cycles", "cycles", Better::kLess, Subject::kOther, "accelerator",
+     "cycles of the workload on the chip"},
+    {"stall_cycles", "cycles", Better::kLess, Subject::kOther, "accelerator",
+     "cycles in which a systolic array waits for its memory"},
+    {"chip_energy", "mJ", Better::kLess, Subject::kOther, "accelerator",
+     "energy of the workload in the chip's memories and compute units"},
+    {"operations", "operations", Better::kNeither, Subject::kOther, "accelerator",
+     "multiply-adds of the workload"},
+    {"utilization", "%", Better::kMore, Subject::kOther, "accelerator",
+     "share of the compute units' cycles in which they compute"},
+    {"mappings_tried", "mappings", Better::kNeither, Subject::kOther, "accelerator",
+     "mappings that the search looked at"},
+    {"mappings_valid", "mappings", Better::kNeither, Subject::kOther, "accelerator",
+     "mappings that fit the chip, of those"},
+};
+
+template <std::size_t kSize>
+consteval FigureRef of_chip(const char (&name)[kSize]) {
+  return own_figure<kFiguresOfChips>(name);
+}
+
+void add(Point& p, FigureRef figure, double value) {
+  p.metrics.push_back(exact_metric(figure, value));
   p.metrics.back().origin = Origin::kAnalytical;
 }
 
@@ -36,14 +58,14 @@ Point nest_point(std::shared_ptr<NestDetail> detail) {
   const Evaluation& e = detail->evaluation;
   Point p = point_of(detail->architecture.chip.name,
                      detail->problem.name.empty() ? "operation" : detail->problem.name);
-  add(p, "cycles", "cycles", e.cost.cycles);
-  add(p, "operations", "operations", e.operations);
-  add(p, "utilization", "%", 100 * e.utilization);
-  if (detail->architecture.energies) add(p, "chip_energy", "mJ", e.cost.energy * 1e-9);
-  if (e.area_mm2 > 0) add(p, "chip_area", "mm2", e.area_mm2);
+  add(p, of_chip("cycles"), e.cost.cycles);
+  add(p, of_chip("operations"), e.operations);
+  add(p, of_chip("utilization"), 100 * e.utilization);
+  if (detail->architecture.energies) add(p, of_chip("chip_energy"), e.cost.energy * 1e-9);
+  if (e.area_mm2 > 0) add(p, "chip_area", e.area_mm2);
   if (detail->search) {
-    add(p, "mappings_tried", "mappings", real(detail->search->tried));
-    add(p, "mappings_valid", "mappings", real(detail->search->valid));
+    add(p, of_chip("mappings_tried"), real(detail->search->tried));
+    add(p, of_chip("mappings_valid"), real(detail->search->valid));
   }
   if (detail->architecture.energies && detail->architecture.estimated)
     p.notes.emplace_back(
@@ -129,8 +151,8 @@ Point cascade(const Bundle& bundle, const AcceleratorQuestion& q) {
   auto detail = std::make_shared<CascadeDetail>();
   detail->cost = cost_cascade(files.chip, files.cascade, files.mapping);
   Point p = point_of(files.chip.name, files.cascade.name);
-  add(p, "time", "us", detail->cost.seconds * 1e6);
-  add(p, "chip_energy", "mJ", detail->cost.energy * 1e3);
+  add(p, "time", detail->cost.seconds * 1e6);
+  add(p, of_chip("chip_energy"), detail->cost.energy * 1e3);
   detail->chip = std::move(files.chip);
   detail->cascade = std::move(files.cascade);
   detail->mapping = std::move(files.mapping);
@@ -184,8 +206,8 @@ Point exact(const Bundle& bundle, const AcceleratorQuestion& q) {
   detail->other = other_convention(files, detail->cost);
   detail->energies = files.energies;
   Point p = point_of(files.chip.name, files.cascade.name);
-  add(p, "cycles", "cycles", detail->cost.cycles);
-  if (files.energies) add(p, "chip_energy", "mJ", detail->cost.energy * 1e3);
+  add(p, of_chip("cycles"), detail->cost.cycles);
+  if (files.energies) add(p, of_chip("chip_energy"), detail->cost.energy * 1e3);
   detail->chip = std::move(files.chip);
   detail->cascade = std::move(files.cascade);
   detail->mapping = std::move(files.mapping);
@@ -212,8 +234,8 @@ Point systolic(const AcceleratorQuestion& q) {
   }
   const std::string& run = detail->config.run_name;
   Point p = point_of(run.empty() ? "systolic array" : run, stem_of(layers));
-  add(p, "cycles", "cycles", cycles);
-  add(p, "stall_cycles", "cycles", stalls);
+  add(p, of_chip("cycles"), cycles);
+  add(p, of_chip("stall_cycles"), stalls);
   p.detail = std::move(detail);
   return p;
 }
@@ -237,8 +259,8 @@ Point directives(const AcceleratorQuestion& q) {
     energy += l1_energy(c) + l2_energy(c);
   }
   Point p = point_of(fmt::format("{} units", detail->hardware.machine.units), stem_of(layers));
-  add(p, "cycles", "cycles", cycles);
-  add(p, "chip_energy", "mJ", energy * 1e-6);
+  add(p, of_chip("cycles"), cycles);
+  add(p, of_chip("chip_energy"), energy * 1e-6);
   p.detail = std::move(detail);
   return p;
 }
@@ -267,5 +289,7 @@ Point answer_accelerator(const Bundle& bundle, const AcceleratorQuestion& q) {
   if (q.convention == "exact") return exact(bundle, q);
   return evaluated(bundle, q);
 }
+
+std::span<const Figure> accelerator_figures() { return kFiguresOfChips; }
 
 }  // namespace orrery

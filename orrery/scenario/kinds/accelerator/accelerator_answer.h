@@ -15,4 +15,7 @@ namespace orrery {
 // Infeasible: the mapping overfills the chip, or no valid one was found.
 Point answer_accelerator(const Bundle& bundle, const AcceleratorQuestion& question);
 
+// The figures that only chips of a designer have.
+std::span<const Figure> accelerator_figures();
+
 }  // namespace orrery

@@ -67,17 +67,6 @@ Verb accelerator_verb() {
                .waits = true}};
 }
 
-constexpr MetricMeaning kMetrics[] = {
-    {"cycles", "accelerator", "cycles of the workload on the chip"},
-    {"stall_cycles", "accelerator", "cycles in which a systolic array waits for its memory"},
-    {"chip_energy", "accelerator",
-     "energy of the workload in the chip's memories and compute units"},
-    {"operations", "accelerator", "multiply-adds of the workload"},
-    {"utilization", "accelerator", "share of the compute units' cycles in which they compute"},
-    {"mappings_tried", "accelerator", "mappings that the search looked at"},
-    {"mappings_valid", "accelerator", "mappings that fit the chip, of those"},
-};
-
 QuestionKind made() {
   QuestionKind kind = kind_of_one_group<AcceleratorQuestion>(
       "accelerator", "a tensor operation on a chip of your own design");
@@ -91,7 +80,7 @@ QuestionKind made() {
     out.points = {answer_accelerator(with.facts.bundle(), question(s))};
   };
   kind.verbs = {accelerator_verb()};
-  kind.metrics = kMetrics;
+  kind.figures = accelerator_figures();
   return kind;
 }
 

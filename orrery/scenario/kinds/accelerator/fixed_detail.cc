@@ -16,10 +16,10 @@ std::string column_text(const std::string& name, std::size_t width) {
   return name.size() <= width ? name : name.substr(0, width - 2) + "..";
 }
 
-using Figure = std::pair<const char*, double>;
+using Column = std::pair<const char*, double>;
 
 // The figures of a layer: of all its products, but for shares.
-std::vector<Figure> figures(const ScaleSimLayer& layer, const SystolicRun& run) {
+std::vector<Column> figures(const ScaleSimLayer& layer, const SystolicRun& run) {
   const double n = real(layer.times);
   return {{"m", real(layer.product.m)},
           {"n", real(layer.product.n)},
@@ -38,7 +38,7 @@ std::vector<Figure> figures(const ScaleSimLayer& layer, const SystolicRun& run) 
           {"ofmap_dram_writes", n * real(run.output_drains)}};
 }
 
-std::vector<Figure> figures(const DirectiveCost& c) {
+std::vector<Column> figures(const DirectiveCost& c) {
   return {{"runtime_cycles", c.cycles},
           {"num_macs", c.multiply_adds},
           {"throughput_macs_cycle", c.multiply_adds / c.cycles},
@@ -65,13 +65,13 @@ std::vector<Figure> figures(const DirectiveCost& c) {
           {"l2_energy_nj", l2_energy(c)}};
 }
 
-nlohmann::ordered_json object(const std::string& layer, const std::vector<Figure>& all) {
+nlohmann::ordered_json object(const std::string& layer, const std::vector<Column>& all) {
   nlohmann::ordered_json json = {{"layer", layer}};
   for (const auto& [name, value] : all) json[name] = value;
   return json;
 }
 
-std::string csv_lines(const std::vector<std::pair<std::string, std::vector<Figure>>>& rows) {
+std::string csv_lines(const std::vector<std::pair<std::string, std::vector<Column>>>& rows) {
   std::string out;
   for (const auto& [name, all] : rows) {
     if (out.empty()) {
@@ -143,7 +143,7 @@ std::string SystolicDetail::summary() const {
 
 std::string SystolicDetail::csv() const {
   const SystolicDetail& a = *this;
-  std::vector<std::pair<std::string, std::vector<Figure>>> rows;
+  std::vector<std::pair<std::string, std::vector<Column>>> rows;
   for (std::size_t i = 0; i < a.layers.size(); ++i) {
     rows.emplace_back(a.layers[i].name, figures(a.layers[i], a.runs[i]));
   }
@@ -190,7 +190,7 @@ std::string DirectiveDetail::summary() const {
 
 std::string DirectiveDetail::csv() const {
   const DirectiveDetail& a = *this;
-  std::vector<std::pair<std::string, std::vector<Figure>>> rows;
+  std::vector<std::pair<std::string, std::vector<Column>>> rows;
   for (std::size_t i = 0; i < a.layers.size(); ++i) {
     rows.emplace_back(a.layers[i].name, figures(a.costs[i]));
   }

@@ -91,9 +91,9 @@ void add_call(const AskedCollective& a, const TimedCollective& c, const CopyingC
   Estimate<Seconds> time = c.time;
   if (boards) time = clocked(time, boards->longer);
   if (boards && boards->clock) time.shared = std::hypot(time.shared, boards->clock->error);
-  p.metrics.push_back(metric("time", "us", time, kUs));
-  p.metrics.push_back(rate_metric("algbw", "GB/s", c.bytes.value() / 1e9, time));
-  p.metrics.push_back(rate_metric("busbw", "GB/s", c.bus.value() / 1e9, time));
+  p.metrics.push_back(metric("time", time));
+  p.metrics.push_back(rate_metric("algbw", c.bytes.value() / 1e9, time));
+  p.metrics.push_back(rate_metric("busbw", c.bus.value() / 1e9, time));
   if (boards) add_boards(*boards, a.cluster().gpu(), a.hardware.knobs(), a.ranks, time, p);
   if (!a.accounts.asked()) return;
   if (a.kinds.size() > 1) return add_cost_of_kinds(a, time, p);
@@ -118,8 +118,8 @@ void add_overlap(Point& p, const AskedCollective& a, SmsOf sms_of) {
     const double slowdown = compute_slowdown(sms, c.gpu().compute_units);
     if (slowdown > most) most = slowdown, held = sms;
   }
-  p.metrics.push_back(exact_metric("sms", "multiprocessors", held));
-  p.metrics.push_back(exact_metric("compute_slowdown", "times", most));
+  p.metrics.push_back(exact_metric("sms", held));
+  p.metrics.push_back(exact_metric("compute_slowdown", most));
 }
 
 // The ranks of a node, for algorithms in which nodes are units: hierarchies and exchanges of
@@ -222,7 +222,7 @@ void add_collective(const AskedCollective& a, std::int64_t size, Point& p) {
     const Bytes bus = c.bytes * (2 * (a.ranks - 1.0) / a.ranks);
     const Seconds bound = a.network.bound(c);
     add_call(a, {h.time, bytes, bus}, copying(h.time.value, bound, bus, false), p);
-    p.metrics.push_back(exact_metric("bound", "us", bound.value() / kUs));
+    p.metrics.push_back(exact_metric("bound", bound.value() / kUs));
     a.add_energy(h.wires, p);
     p.notes.push_back(h.note);
     p.notes.push_back(a.network.provenance(c));
@@ -245,7 +245,7 @@ void add_collective(const AskedCollective& a, std::int64_t size, Point& p) {
         fmt::format("one thread launches the kernels of {} GPUs in {}; the kernels take {}",
                     q.gpus_per_thread, to_text(time.value), to_text(t.time.value)));
   }
-  p.metrics.push_back(exact_metric("bound", "us", bound.value() / kUs));
+  p.metrics.push_back(exact_metric("bound", bound.value() / kUs));
   add_overlap(p, a, [&](const Gpu& gpu) { return library_sms(gpu, choice.nvls_kernel); });
   // All ranks together send what they have, however uneven it is.
   const Collective even{c.kind, c.group, c.ranks, c.bytes * (1 / heaviest)};
@@ -277,8 +277,8 @@ void add_exchange(const AskedCollective& a, std::int64_t tokens, Point& p) {
   const Seconds inside = link.nodes == 1 ? bytes.inside / link.bandwidth : Seconds(0);
   add_call(a, {t.time, bytes.counted, t.bus_bandwidth * t.time.value},
            {t.time.value, std::max(inside, t.port_time), Seconds(0), x.low_latency ? 0 : x.sms}, p);
-  p.metrics.push_back(exact_metric("sent_inside", "MB", bytes.inside.value() / 1e6));
-  p.metrics.push_back(exact_metric("sent_between", "MB", bytes.between.value() / 1e6));
+  p.metrics.push_back(exact_metric("sent_inside", bytes.inside.value() / 1e6));
+  p.metrics.push_back(exact_metric("sent_between", bytes.between.value() / 1e6));
   if (!x.low_latency) add_overlap(p, a, [&](const Gpu&) { return x.sms; });
   a.add_energy({bytes.inside * a.ranks, bytes.between * a.ranks}, p);
   p.notes.push_back(a.network.provenance(

@@ -55,8 +55,7 @@ std::optional<CallOnBoards> call_on_boards(Facts& facts, const Gpu& gpu, const P
 void add_boards(const CallOnBoards& boards, const Gpu& gpu, const PowerKnobs& knobs, int gpus,
                 const Estimate<Seconds>& time, Point& p) {
   p.metrics.push_back(power_metric(boards.power, knobs.limit.value_or(*gpu.power)));
-  p.metrics.push_back(
-      metric("energy", "mJ", energy_of(boards.power, time).scaled(real(gpus)), 1e-3));
+  p.metrics.push_back(metric("energy@network", energy_of(boards.power, time).scaled(real(gpus))));
   if (boards.clock)
     p.metrics.push_back(clock_metric(boards.clock->clock, boards.clock->error, gpu));
 }

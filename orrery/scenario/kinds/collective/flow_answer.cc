@@ -147,12 +147,12 @@ Point collective_point(const FlowContext& context, std::int64_t ranks, std::int6
   p.at = {
       {"collective", to_text(context.kind)}, {"gpus", ranks}, {"bytes", bytes}, {"algorithm", by}};
   const Estimate<Seconds> t{time, kShared, kOwn, Origin::kAnalytical};
-  p.metrics.push_back(metric("time", "us", t, kFlowUs));
+  p.metrics.push_back(metric("time", t));
   if (time > Seconds(0)) {
     const double gb = moved.value() / 1e9;
-    p.metrics.push_back(rate_metric("algbw", "GB/s", gb, t));
+    p.metrics.push_back(rate_metric("algbw", gb, t));
     p.metrics.push_back(
-        rate_metric("busbw", "GB/s", gb * bus_factor(context.kind, static_cast<int>(ranks)), t));
+        rate_metric("busbw", gb * bus_factor(context.kind, static_cast<int>(ranks)), t));
   }
   return p;
 }
@@ -216,7 +216,7 @@ Point astra_sim_point(const FlowQuestion& q, const FlowContext& context, const N
       astra_sim_time(context.kind, theirs, d, Bytes(static_cast<double>(context.bytes)));
   Point p = collective_point(context, ranks, context.bytes,
                              fmt::format("astra-sim {}", to_text(theirs)), t, bytes);
-  for (Metric& m : p.metrics) m = exact_metric(m.name, m.unit, m.value);
+  for (Metric& m : p.metrics) m = exact(std::move(m), m.value);
   p.notes.emplace_back(kAstraSimNote);
   return p;
 }
@@ -339,10 +339,10 @@ Point replay(const FlowQuestion& q, const FlowContext& context, const Catalog& c
   p.at = {{"trace", q.chakra}, {"gpus", gpus}, {"fidelity", analytical ? "analytical" : "flow"}};
   const Seconds computing = longest_computing(program, talking, gpus);
   const Estimate<Seconds> t{r.makespan, kShared, kOwn, Origin::kAnalytical};
-  p.metrics.push_back(metric("time", "us", t, kFlowUs));
-  p.metrics.push_back(exact_metric("computing", "us", computing.value() / kFlowUs));
+  p.metrics.push_back(metric("time", t));
+  p.metrics.push_back(exact_metric("computing", computing.value() / kFlowUs));
   p.metrics.push_back(
-      exact_metric("exposed", "us", std::max(0.0, (r.makespan - computing).value()) / kFlowUs));
+      exact_metric("exposed", std::max(0.0, (r.makespan - computing).value()) / kFlowUs));
   p.notes.push_back(fmt::format(
       "{} trace{} on {} GPUs{}; computing is the longest sum of one GPU, exposed the rest",
       traces.size(), traces.size() == 1 ? "" : "s", gpus,

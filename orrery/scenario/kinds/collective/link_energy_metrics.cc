@@ -19,14 +19,14 @@ void add_link_energy(Facts& facts, const Cluster& cluster, const GroupLink& link
   between.add(*energies, traffic.network);
   for (const FabricTraffic* t : {&traffic.node, &traffic.bridge, &traffic.network})
     all.add(*energies, *t);
-  constexpr double kMilli = 1e-3, kPico = 1e-12;
+  constexpr double kPico = 1e-12;
   if (all.unknown.empty() && all.joules > 0)
-    p.metrics.push_back(metric("link_energy", "mJ", all.estimate(1), kMilli));
+    p.metrics.push_back(metric("link_energy@network", all.estimate(1)));
   std::vector<std::string> says;
-  const auto put_bit = [&](const char* name, const LinkBill& of, const char* where) {
+  const auto put_bit = [&](FigureRef figure, const LinkBill& of, const char* where) {
     if (!of.unknown.empty() || of.bits <= 0) return;
     const Estimate<Joules> bit = of.estimate(of.bits);
-    p.metrics.push_back(metric(name, "pJ", bit, kPico));
+    p.metrics.push_back(metric(figure, bit));
     says.push_back(fmt::format("{:.3g} pJ a bit {}", bit.value.value() / kPico, where));
   };
   put_bit("bit_energy_inside", inside, "within a node");

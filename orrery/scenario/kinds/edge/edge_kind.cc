@@ -1,5 +1,6 @@
 // The kind of a network or an LLM at the edge (edge_question.h).
 #include "orrery/scenario/kind/question_kind.h"
+#include "orrery/scenario/kinds/edge/edge_figures.h"
 #include "orrery/scenario/kinds/edge/edge_points.h"
 #include "orrery/scenario/kinds/edge/edge_table.h"
 
@@ -65,20 +66,6 @@ Verb edge_verb() {
 }
 
 // ttft, tpot, output_throughput and memory have the meanings of all questions.
-constexpr MetricMeaning kMetrics[] = {
-    {"latency", "edge", "time of the network for all inputs at once"},
-    {"throughput", "edge", "inputs per second, one batch after the other"},
-    {"macs", "edge", "multiply-adds of the network for all inputs at once"},
-    {"parameters", "edge", "weights of the network"},
-    {"kernels", "edge", "kernels that the runtime makes of the network's nodes"},
-    {"energy_per_inference", "edge",
-     "energy of the board for one input, where its power was measured (microcontrollers, NPUs)"},
-    {"prefill_throughput", "edge", "tokens of the prompt per second"},
-    {"max_context", "edge", "longest context for which the device has the memory"},
-    {"energy_per_token_limit", "edge",
-     "most energy of a generated token: the thermal design power of the chip in its time"},
-};
-
 QuestionKind made() {
   QuestionKind kind = kind_of_one_group<EdgeQuestion>(
       "edge", "a network or an LLM on a phone, a board, a laptop or a GPU");
@@ -94,7 +81,7 @@ QuestionKind made() {
     out.points = answer_edge(with.facts, question(s), with.options);
   };
   kind.verbs = {edge_verb()};
-  kind.metrics = kMetrics;
+  kind.figures = kEdgeFigures;
   return kind;
 }
 

@@ -48,7 +48,7 @@ void slow_rate(double least, Metric& m) {
 void throttle(const EdgeThrottling& by, Point& p) {
   for (Metric& m : p.metrics) {
     if (m.name == "latency" || m.name == "ttft" || m.name == "tpot") slow_time(by.least, m);
-    if (m.name.ends_with("throughput")) slow_rate(by.least, m);
+    if (m.subject == Subject::kRate) slow_rate(by.least, m);
     // The most that a token takes, at the same power in the longest time.
     if (m.name == "energy_per_token_limit") {
       m.value /= by.least;

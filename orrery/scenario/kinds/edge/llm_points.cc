@@ -10,6 +10,7 @@
 #include "orrery/base/csv.h"
 #include "orrery/base/error.h"
 #include "orrery/edge/llm/llm_memory.h"
+#include "orrery/scenario/kinds/edge/edge_figures.h"
 #include "orrery/scenario/kinds/edge/edge_points.h"
 
 namespace orrery {
@@ -75,12 +76,13 @@ std::string what_would_fit(Facts& facts, const EdgeQuestion& e, const LlmChip& c
 }
 
 // The time of a token at a rate.
-Metric metric_of_pause(std::string name, const Estimate<TokensPerSecond>& e) {
+Metric metric_of_pause(FigureRef figure, const Estimate<TokensPerSecond>& e) {
   const auto ms = [](TokensPerSecond rate) { return 1e3 / rate.value(); };
-  return {std::move(name),      "ms",
-          ms(e.value),          ms(e.quantile(0.75)),
-          ms(e.quantile(0.25)), ms(e.quantile(0.95)),
-          ms(e.quantile(0.05)), e.origin};
+  Metric m = exact_metric(figure, ms(e.value));
+  m.low50 = ms(e.quantile(0.75)), m.high50 = ms(e.quantile(0.25));
+  m.low90 = ms(e.quantile(0.95)), m.high90 = ms(e.quantile(0.05));
+  m.origin = e.origin;
+  return m;
 }
 
 // A row for each term of a time. They have the relative error of their sum.
@@ -110,21 +112,22 @@ void add_memory(const LlmFit& fit, int devices, Point& p) {
               {"buffers", fit.buffers * part}};
   p.memory_capacity = fit.limit * part;
   p.memory_of = "device";
-  p.metrics.push_back(exact_metric("memory", "GB per device", fit.needed().value() * part / 1e9));
+  p.metrics.push_back(exact_metric(edge_figure("memory"), fit.needed().value() * part / 1e9));
 }
 
 Point point_of_llm(const LlmAnswer& a, const EdgeQuestion& e, bool breakdown) {
   Point p;
   if (a.fit.fits()) {
-    p.metrics = {metric("ttft", "ms", a.prompt_time, 1e-3), metric_of_pause("tpot", a.decode),
-                 metric("prefill_throughput", "tokens/s", a.prefill, 1),
-                 metric("output_throughput", "tokens/s", a.decode, 1)};
+    p.metrics = {metric("ttft", a.prompt_time), metric_of_pause("tpot", a.decode),
+                 metric(edge_figure("prefill_throughput"), a.prefill),
+                 metric("output_throughput", a.decode)};
   }
   add_memory(a.fit, e.devices, p);
   if (a.longest_context)
-    p.metrics.push_back(exact_metric("max_context", "tokens", *a.longest_context));
+    p.metrics.push_back(exact_metric(edge_figure("max_context"), *a.longest_context));
   if (a.fit.fits() && a.token_energy_limit)
-    p.metrics.push_back(exact_metric("energy_per_token_limit", "J", a.token_energy_limit->value()));
+    p.metrics.push_back(
+        exact_metric(edge_figure("energy_per_token_limit"), a.token_energy_limit->value()));
   p.notes = a.notes;
   if (breakdown && a.fit.fits()) {
     add_terms(a.prompt_terms, "prefill", a.prompt_time.sigma(), a.prompt_time.origin, p);

@@ -10,6 +10,7 @@
 #include "orrery/base/csv.h"
 #include "orrery/base/error.h"
 #include "orrery/edge/fusion/fuse.h"
+#include "orrery/scenario/kinds/edge/edge_figures.h"
 #include "orrery/scenario/kinds/edge/edge_points.h"
 
 namespace orrery {
@@ -110,11 +111,11 @@ void add_kernels(const EdgeAnswer& a, const EdgeBatch& batch, Point& p) {
 
 Point point_of_network(const EdgeAnswer& a, const EdgeBatch& batch, bool breakdown) {
   Point p;
-  p.metrics = {metric("latency", "ms", a.latency, 1e-3),
-               rate_metric("throughput", "inputs/s", double(batch.inputs), a.latency),
-               exact_metric("macs", "GMAC", double(a.macs * batch.uncounted) / 1e9),
-               exact_metric("parameters", "million", double(a.weights) / 1e6),
-               exact_metric("kernels", "kernels", double(a.kernels.size()))};
+  p.metrics = {metric(edge_figure("latency"), a.latency),
+               rate_metric(edge_figure("throughput"), double(batch.inputs), a.latency),
+               exact_metric(edge_figure("macs"), double(a.macs * batch.uncounted) / 1e9),
+               exact_metric(edge_figure("parameters"), double(a.weights) / 1e6),
+               exact_metric(edge_figure("kernels"), double(a.kernels.size()))};
   p.notes = a.notes;
   if (breakdown) add_kernels(a, batch, p);
   return p;
@@ -186,7 +187,7 @@ Point answer_on_small(EdgeTables& tables, const SmallProcessor& processor, const
                     processor.id));
   const SmallAnswer a = answer_small(tables.small_law(), processor, graph);
   Point p = point_of_network(a.network, {1, 1}, breakdown);
-  if (a.energy) p.metrics.push_back(metric("energy_per_inference", "mJ", *a.energy, 1e-3));
+  if (a.energy) p.metrics.push_back(metric(edge_figure("energy_per_inference"), *a.energy));
   if (!a.misfit.empty()) p.feasibility = {false, a.misfit}, p.metrics.clear(), p.kernels.clear();
   p.at = place_of(q, processor.id, "int8", "tflite");
   return p;

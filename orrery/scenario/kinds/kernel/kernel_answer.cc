@@ -55,7 +55,7 @@ TimedCall timed(const Op& op, const KernelBoard& b, bool repeated) {
 void add_power(const TimedCall& call, const KernelBoard& b, Point& p) {
   const Watts limit = b.knobs.limit.value_or(b.power->board().limit);
   p.metrics.push_back(power_metric(*call.power, limit));
-  p.metrics.push_back(metric("energy", "mJ", energy_of(*call.power, call.time.time), 1e-3));
+  p.metrics.push_back(metric("energy@kernel", energy_of(*call.power, call.time.time)));
   if (call.clock) p.metrics.push_back(clock_metric(call.clock->clock, call.clock->error, b.gpu));
 }
 
@@ -68,20 +68,20 @@ Point time_of_kernel(Facts& facts, const Op& op, const KernelBoard& board, bool 
   const Flops work = flops(op);
   const Bytes moved = bytes(op);
   Point p;
-  p.metrics.push_back(metric("time", "us", t.time, 1e-6));
+  p.metrics.push_back(metric("time", t.time));
   if (work > Flops(0))
-    p.metrics.push_back(exact_metric("compute_roofline", "us", t.compute.value() * 1e6));
-  p.metrics.push_back(exact_metric("memory_roofline", "us", t.memory.value() * 1e6));
+    p.metrics.push_back(exact_metric("compute_roofline", t.compute.value() * 1e6));
+  p.metrics.push_back(exact_metric("memory_roofline", t.memory.value() * 1e6));
   p.metrics.push_back(
-      rate_metric("efficiency", "%", 100 * std::max(t.compute, t.memory).value(), t.time));
+      rate_metric("efficiency", 100 * std::max(t.compute, t.memory).value(), t.time));
   if (work > Flops(0)) {
     const Dtype dtype = gpu.compute_dtype(arithmetic(op));
     p.at["arithmetic"] = to_text(dtype);
-    p.metrics.push_back(rate_metric("rate", "TFLOP/s", work.value() / 1e12, t.time));
-    p.metrics.push_back(exact_metric("peak_rate", "TFLOP/s", gpu.peak(dtype).value() / 1e12));
+    p.metrics.push_back(rate_metric("rate", work.value() / 1e12, t.time));
+    p.metrics.push_back(exact_metric("peak_rate", gpu.peak(dtype).value() / 1e12));
   }
-  p.metrics.push_back(rate_metric("bandwidth", "GB/s", moved.value() / 1e9, t.time));
-  p.metrics.push_back(exact_metric("peak_bandwidth", "GB/s", gpu.memory.bandwidth.value() / 1e9));
+  p.metrics.push_back(rate_metric("bandwidth", moved.value() / 1e9, t.time));
+  p.metrics.push_back(exact_metric("peak_bandwidth", gpu.memory.bandwidth.value() / 1e9));
   if (call.power) add_power(call, board, p);
   if (accounts.asked()) {
     AccountedCall accounted{gpu, "", 1, t.time, call.power, {}};

@@ -13,6 +13,17 @@
 namespace orrery {
 namespace {
 
+constexpr Figure kFiguresOfReplays[] = {
+    {"measured_time", "ms", Better::kNeither, Subject::kOther, "replay",
+     "time of one iteration, as the profiler recorded it"},
+    {"replayed_time", "ms", Better::kNeither, Subject::kOther, "replay",
+     "time of one iteration, replayed from the graph of the trace without changes"},
+    {"replay_error", "%", Better::kLess, Subject::kOther, "replay",
+     "replayed_time over measured_time, less 100 %"},
+    {"time_ratio", "", Better::kLess, Subject::kOther, "replay",
+     "iteration_time with the changes, over replayed_time"},
+};
+
 constexpr double kReplayMs = 1e-3;
 constexpr const char* kGivenTrace = "replay.trace";  // the name of a trace that is given as text
 
@@ -104,17 +115,18 @@ Point answer_replay(Facts& facts, const ReplayQuestion& q, const ServingSetup::H
       answer_trace(recorded->trace, recorded->graph, what_if_of(q, hardware), facts.bundle());
   Point p;
   p.at = place_of(q, hardware, *recorded);
-  const auto measured = [&p](const char* name, const char* unit, double value) {
-    Metric m = exact_metric(name, unit, value);
+  const auto measured = [&p](FigureRef figure, double value) {
+    Metric m = exact_metric(figure, value);
     m.origin = Origin::kMeasured;
     p.metrics.push_back(std::move(m));
   };
-  measured("measured_time", "ms", a.measured.value() / kReplayMs);
-  measured("replayed_time", "ms", a.replayed.total.value() / kReplayMs);
-  measured("replay_error", "%", 100 * a.difference);
-  p.metrics.push_back(metric("iteration_time", "ms", a.time, kReplayMs));
+  measured(own_figure<kFiguresOfReplays>("measured_time"), a.measured.value() / kReplayMs);
+  measured(own_figure<kFiguresOfReplays>("replayed_time"), a.replayed.total.value() / kReplayMs);
+  measured(own_figure<kFiguresOfReplays>("replay_error"), 100 * a.difference);
+  p.metrics.push_back(metric("iteration_time@replay", a.time));
   if (a.changed && a.replayed.total > Seconds(0))
-    p.metrics.push_back(metric("time_ratio", "", a.time, a.replayed.total.value()));
+    p.metrics.push_back(
+        metric(own_figure<kFiguresOfReplays>("time_ratio"), a.time, a.replayed.total.value()));
   p.notes = a.notes;
   auto detail = std::make_shared<ReplayDetail>();
   detail->rows = rows_of(a);
@@ -122,5 +134,7 @@ Point answer_replay(Facts& facts, const ReplayQuestion& q, const ServingSetup::H
   p.detail = std::move(detail);
   return p;
 }
+
+std::span<const Figure> replay_figures() { return kFiguresOfReplays; }
 
 }  // namespace orrery

@@ -15,4 +15,7 @@ namespace orrery {
 Point answer_replay(Facts& facts, const ReplayQuestion& question,
                     const ServingSetup::Hardware& hardware, bool timeline);
 
+// The figures that only replays have.
+std::span<const Figure> replay_figures();
+
 }  // namespace orrery

@@ -49,14 +49,6 @@ Verb replay_verb() {
                    .timeline = "Timeline of an iteration"}};
 }
 
-constexpr MetricMeaning kMetrics[] = {
-    {"measured_time", "replay", "time of one iteration, as the profiler recorded it"},
-    {"replayed_time", "replay",
-     "time of one iteration, replayed from the graph of the trace without changes"},
-    {"replay_error", "replay", "replayed_time over measured_time, less 100 %"},
-    {"time_ratio", "replay", "iteration_time with the changes, over replayed_time"},
-};
-
 QuestionKind made() {
   QuestionKind kind = kind_of_one_group<ReplayQuestion>(
       "replay", "a recorded trace of training, run again as it was and as it might be");
@@ -73,7 +65,7 @@ QuestionKind made() {
     out.points = {answer_replay(with.facts, question(s), s.hardware, with.options.steps)};
   };
   kind.verbs = {replay_verb()};
-  kind.metrics = kMetrics;
+  kind.figures = replay_figures();
   return kind;
 }
 

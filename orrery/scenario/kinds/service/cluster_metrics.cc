@@ -37,9 +37,7 @@ double kv_use(const SimulationConfig& config, const SimulationResult& r) {
 
 void add_cluster_metrics(const SimulationConfig& config, const SimulationResult& r,
                          std::vector<Metric>& metrics) {
-  const auto put = [&](const char* name, const char* unit, double v) {
-    metrics.push_back(exact_metric(name, unit, v));
-  };
+  const auto put = [&](FigureRef figure, double v) { metrics.push_back(exact_metric(figure, v)); };
   if (r.transfers > 0) {
     std::vector<double> ms;
     double sum = 0;
@@ -49,31 +47,31 @@ void add_cluster_metrics(const SimulationConfig& config, const SimulationResult&
       sum += ms.back();
     }
     std::sort(ms.begin(), ms.end());
-    put("kv_transfer", "ms", sum / static_cast<double>(ms.size()));
-    for (const auto& [name, p] :
-         {std::pair{"kv_transfer_p50", 0.5}, {"kv_transfer_p90", 0.9}, {"kv_transfer_p99", 0.99}})
-      put(name, "ms", quantile(ms, p));
-    put("kv_transfer_alone", "ms", 1e3 * r.link_time.value() / static_cast<double>(r.transfers));
+    put("kv_transfer", sum / static_cast<double>(ms.size()));
+    for (const double p : {50, 90, 99})
+      metrics.push_back(percentile_metric("kv_transfer", p, quantile(ms, p / 100)));
+    put("kv_transfer_alone", 1e3 * r.link_time.value() / static_cast<double>(r.transfers));
     const std::vector<PoolSum> pools = sums(config, r);
     for (std::size_t p = 0; p < pools.size(); ++p) {
       const bool prefills = pools[p].pool->replica.role == Role::kPrefill;
-      put(prefills ? "prefill_busy" : "decode_busy", "%",
+      put(prefills ? FigureRef("prefill_busy") : FigureRef("decode_busy"),
           100 * pools[p].busy / r.engine_times[p].value());
       if (config.autoscale.on())
-        put(prefills ? "prefill_engines" : "decode_engines", "", r.engine_times[p] / r.end.time());
+        put(prefills ? FigureRef("prefill_engines") : FigureRef("decode_engines"),
+            r.engine_times[p] / r.end.time());
     }
   }
   if (config.autoscale.on() && r.end > SimTime{}) {
-    put("engines", "", r.engine_time() / r.end.time());
-    put("most_engines", "", static_cast<double>(r.most_engines));
-    put("engine_starts", "", static_cast<double>(r.starts));
-    put("gpu_hours", "h", r.gpu_time.value() / 3600);
+    put("engines", r.engine_time() / r.end.time());
+    put("most_engines", static_cast<double>(r.most_engines));
+    put("engine_starts", static_cast<double>(r.starts));
+    put("gpu_hours", r.gpu_time.value() / 3600);
   }
   if (config.failures.any()) {
     double retries = 0;
     for (const RequestRecord& q : r.records) retries += q.retries;
-    put("failures", "", static_cast<double>(r.failures));
-    put("retries", "", retries);
+    put("failures", static_cast<double>(r.failures));
+    put("retries", retries);
   }
 }
 

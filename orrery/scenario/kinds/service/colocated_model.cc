@@ -87,18 +87,18 @@ double share_with(const Tenancy& own, const ColocatedModel& other,
                                        {run_other, demand(*other.served, other_alone)}};
   const Sharing sharing = choice.sharing == "mps" ? Sharing::kMps : Sharing::kTimeSlicing;
   const SharedGpu shared = share_gpu(sharing, tenants);
-  const auto put = [&](const char* name, const char* unit, double v) {
-    p.metrics.push_back(exact_metric(name, unit, v));
+  const auto put = [&](FigureRef figure, double v) {
+    p.metrics.push_back(exact_metric(figure, v));
   };
-  Metric stretch = exact_metric("stretch", "x", shared.stretch[0]);
+  Metric stretch = exact_metric("stretch", shared.stretch[0]);
   stretch.origin = Origin::kAnalytical;
   stretch.high50 = stretch.high90 = share_gpu(Sharing::kTimeSlicing, tenants).stretch[0];
   p.metrics.push_back(stretch);
-  put("neighbour_stretch", "x", shared.stretch[1]);
-  put("neighbour_kv_tokens", "tokens", static_cast<double>(other.config.replica.kv_tokens()));
+  put("neighbour_stretch", shared.stretch[1]);
+  put("neighbour_kv_tokens", static_cast<double>(other.config.replica.kv_tokens()));
   const double before = mean_tpot(other_alone), after = mean_tpot(shared.results[1]);
-  put("neighbour_tpot", "ms", after * 1e3);
-  if (before > 0) put("neighbour_tpot_overhead", "%", 100 * (after / before - 1));
+  put("neighbour_tpot", after * 1e3);
+  if (before > 0) put("neighbour_tpot_overhead", 100 * (after / before - 1));
   p.notes.push_back(
       fmt::format("neighbour {} ({}): the interference is an assumption, and time slicing its "
                   "upper bound; this "

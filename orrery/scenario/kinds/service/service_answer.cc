@@ -12,7 +12,6 @@
 
 #include "orrery/base/estimate.h"
 #include "orrery/base/quantile.h"
-#include "orrery/scenario/answer/metric_meanings.h"
 #include "orrery/scenario/kinds/service/cluster_metrics.h"
 #include "orrery/scenario/kinds/service/slo_classes.h"
 #include "orrery/scenario/kinds/service/technique_metrics.h"
@@ -82,26 +81,30 @@ double quantile_of_sorted(const std::vector<double>& sample, double p) {
 }
 
 // `asked`: a percentile that is told beside the usual ones.
-void add_distribution(std::vector<Metric>& m, const std::string& name, std::vector<double> sample,
-                      std::optional<double> asked = std::nullopt) {
+// `of`: some requests, by the end of the name of their figures: "chat" of "ttft_class_chat".
+void add_distribution(std::vector<Metric>& m, FigureRef figure, std::vector<double> sample,
+                      std::optional<double> asked = std::nullopt, const std::string& of = "") {
   if (sample.empty()) return;
   sort_sample(sample);
   double sum = 0;
   for (double v : sample) sum += v;
-  m.push_back(exact_metric(name, "ms", sum / static_cast<double>(sample.size())));
+  m.push_back(exact_metric(figure, sum / static_cast<double>(sample.size())));
+  m.back().name += of;
+  const std::string name = m.back().name;
   std::vector<double> percentiles = {50, 90, 99};
   if (asked && std::find(percentiles.begin(), percentiles.end(), *asked) == percentiles.end())
     percentiles.push_back(*asked);
-  for (const double p : percentiles)
-    m.push_back(
-        exact_metric(percentile_metric(name, p), "ms", quantile_of_sorted(sample, p / 100)));
+  for (const double p : percentiles) {
+    m.push_back(percentile_metric(figure, p, quantile_of_sorted(sample, p / 100)));
+    m.back().name = percentile_name(name, p);
+  }
 }
 
 // First tokens of each priority, where there are several.
 void add_priorities(std::vector<Metric>& m, const Times& t) {
   if (t.ttft_of.size() < 2) return;
   for (const auto& [priority, sample] : t.ttft_of)
-    add_distribution(m, fmt::format("ttft_priority_{}", priority), sample);
+    add_distribution(m, "ttft_priority_", sample, std::nullopt, fmt::to_string(priority));
 }
 
 // Requests in the schedulers' queues on average, in each quarter of the time.
@@ -135,7 +138,9 @@ void add_collocated(const std::vector<Metric>& together, std::vector<Metric>& me
                            "tpot_p90", "tpot_p99", "goodput"}) {
     const auto at = find(together, name);
     if (at == together.end()) continue;
-    metrics.push_back(exact_metric("collocated_" + at->name, at->unit, at->value));
+    metrics.push_back(exact(*at, at->value));
+    metrics.back().name = "collocated_" + at->name;
+    metrics.back().subject = Subject::kOther;
   }
 }
 
@@ -175,9 +180,7 @@ std::vector<Metric> service_metrics(const ServiceQuestion& s, const SimulationCo
   const ReplicaCounts sum = r.total();
   const GpuWork& work = use.work;
   std::vector<Metric> m;
-  const auto put = [&](const char* name, const char* unit, double v) {
-    m.push_back(exact_metric(name, unit, v));
-  };
+  const auto put = [&](FigureRef figure, double v) { m.push_back(exact_metric(figure, v)); };
   const auto done = static_cast<double>(t.e2e.size());
   const auto held = [&s](Seconds limit, const std::optional<double>& own) {
     return limit > Seconds(0) ? std::optional(own.value_or(s.slo.percentile)) : std::nullopt;
@@ -186,51 +189,49 @@ std::vector<Metric> service_metrics(const ServiceQuestion& s, const SimulationCo
   add_priorities(m, t);
   add_distribution(m, "tpot", std::move(t.tpot), held(s.slo.tpot, s.slo.tpot_percentile));
   if (r.gaps.count() > 0) {
-    put("itl", "ms", r.gaps.mean() / kMs);
-    put("itl_p50", "ms", r.gaps.quantile(0.5) / kMs);
-    put("itl_p90", "ms", r.gaps.quantile(0.9) / kMs);
-    put("itl_p99", "ms", r.gaps.quantile(0.99) / kMs);
-    put("itl_max", "ms", r.gaps.largest() / kMs);
+    put("itl", r.gaps.mean() / kMs);
+    m.push_back(percentile_metric("itl", 50, r.gaps.quantile(0.5) / kMs));
+    m.push_back(percentile_metric("itl", 90, r.gaps.quantile(0.9) / kMs));
+    m.push_back(percentile_metric("itl", 99, r.gaps.quantile(0.99) / kMs));
+    put("itl_max", r.gaps.largest() / kMs);
   }
   add_distribution(m, "e2e", std::move(t.e2e), held(s.slo.e2e, s.slo.e2e_percentile));
-  t.classes.each([&m](const std::string& name, const std::vector<double>& sample, double held_at) {
-    add_distribution(m, name, sample, held_at);
-  });
+  t.classes.each([&m](FigureRef figure, const std::string& name, const std::vector<double>& sample,
+                      double held_at) { add_distribution(m, figure, sample, held_at, name); });
   add_distribution(m, "queue", std::move(t.queue));
-  if (done > 0) put("front_end", "ms", t.front_end / done);
+  if (done > 0) put("front_end", t.front_end / done);
   const double span = done > 0 ? (t.last - t.first).seconds() : 0;
   if (span > 0) {
-    put("duration", "s", span);
-    put("request_throughput", "requests/s", done / span);
-    put("output_throughput", "tokens/s", t.output / span);
-    put("total_throughput", "tokens/s", (t.input + t.output) / span);
+    put("duration", span);
+    put("request_throughput", done / span);
+    put("output_throughput", t.output / span);
+    put("total_throughput", (t.input + t.output) / span);
     const std::array<double, 4> depth = queue_depth(t);
-    constexpr const char* kQuarters[] = {"waiting_q1", "waiting_q2", "waiting_q3", "waiting_q4"};
-    for (std::size_t i = 0; i < depth.size(); ++i) put(kQuarters[i], "requests", depth[i]);
+    constexpr FigureRef kQuarters[] = {"waiting_q1", "waiting_q2", "waiting_q3", "waiting_q4"};
+    for (std::size_t i = 0; i < depth.size(); ++i) put(kQuarters[i], depth[i]);
   }
   if (s.slo.any() && t.counted > 0) {
-    put("slo_attainment", "%", 100 * static_cast<double>(t.good) / static_cast<double>(t.counted));
-    if (span > 0) put("goodput", "requests/s", static_cast<double>(t.good) / span);
+    put("slo_attainment", 100 * static_cast<double>(t.good) / static_cast<double>(t.counted));
+    if (span > 0) put("goodput", static_cast<double>(t.good) / span);
   }
   if (const Seconds engine_time = r.engine_time(); engine_time > Seconds(0)) {
     const Seconds busy = sum.busy;
-    put("busy", "%", 100 * (busy / engine_time));
+    put("busy", 100 * (busy / engine_time));
     if (work.known()) {
-      put("mfu", "%", 100 * (std::min(work.arithmetic(sum), busy) / engine_time));
-      put("bandwidth_use", "%", 100 * (std::min(work.traffic(sum), busy) / engine_time));
+      put("mfu", 100 * (std::min(work.arithmetic(sum), busy) / engine_time));
+      put("bandwidth_use", 100 * (std::min(work.traffic(sum), busy) / engine_time));
     }
-    put("running", "sequences",
-        static_cast<double>(sum.sequence_steps) /
-            static_cast<double>(std::max<std::int64_t>(sum.steps, 1)));
-    put("kv_use", "%", 100 * kv_use(config, r));
+    put("running", static_cast<double>(sum.sequence_steps) /
+                       static_cast<double>(std::max<std::int64_t>(sum.steps, 1)));
+    put("kv_use", 100 * kv_use(config, r));
   }
-  put("steps", "", static_cast<double>(sum.steps));
-  put("evictions", "", static_cast<double>(sum.evictions));
-  put("stalls", "", static_cast<double>(sum.stalls));
+  put("steps", static_cast<double>(sum.steps));
+  put("evictions", static_cast<double>(sum.evictions));
+  put("stalls", static_cast<double>(sum.stalls));
   if (config.replica.engine.scheduler.prefix_caching && t.input > 0) {
     // A beam search asks for its prompts again and again.
     const auto found = static_cast<double>(sum.cached_tokens);
-    put("prefix_hits", "%",
+    put("prefix_hits",
         100 * (config.beams.on() ? found / (found + static_cast<double>(sum.prompt_tokens))
                                  : t.cached / t.input));
   }
@@ -244,8 +245,8 @@ std::vector<Metric> service_metrics(const ServiceQuestion& s, const SimulationCo
   add_cost_metrics(use.price, r, energy ? &*energy : nullptr,
                    {Seconds(span), t.input, t.output, done}, m);
   if (keep) *keep = std::move(energy);
-  put("requests", "", static_cast<double>(t.counted));
-  put("rejected", "", static_cast<double>(t.counted) - done);
+  put("requests", static_cast<double>(t.counted));
+  put("rejected", static_cast<double>(t.counted) - done);
   return m;
 }
 
@@ -358,8 +359,8 @@ void answer_service(const SimulatedService& simulated, const RunOptions& options
     };
     for (Metric& m : metrics) {
       set_interval(m, named(fast, m), named(slow, m));
-      if (m.name.starts_with("ttft")) widen(m, simulated.ttft_error);
-      if (m.name.starts_with("cost")) widen(m, use.price.error);
+      if (m.subject == Subject::kFirstToken) widen(m, simulated.ttft_error);
+      if (m.subject == Subject::kCost) widen(m, use.price.error);
     }
   }
   if (energy) {

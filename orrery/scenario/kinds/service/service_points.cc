@@ -75,8 +75,8 @@ void add_memory(Point& p, MemoryBreakdown m, std::vector<MemoryRow> beside,
   for (MemoryRow& b : beside) p.memory.push_back(std::move(b));
   p.memory.push_back({"reserve", m.reserve});
   p.memory_capacity = m.capacity;
-  p.metrics.push_back(exact_metric("kv_tokens", "tokens",
-                                   static_cast<double>(c.replica.kv_tokens() * c.replica.plan.dp)));
+  p.metrics.push_back(
+      exact_metric("kv_tokens", static_cast<double>(c.replica.kv_tokens() * c.replica.plan.dp)));
 }
 
 // Refuses orders of the queue that would have no effect.

@@ -287,8 +287,9 @@ FoundRate add_max_rates(const ServiceQuestion& service, const SimulationConfig& 
   side_by_side(jobs, search.requests);
   take_checks(met, search);
 
-  const auto add = [&](const char* name, double value, double low, double high) {
-    Metric m = exact_metric(name, "requests/s", value);
+  const auto add = [&](std::string name, double value, double low, double high) {
+    Metric m = exact_metric("max_rate", value);
+    m.name = std::move(name);
     m.origin = origin;
     if (intervals) set_interval(m, low, high);
     point.metrics.push_back(std::move(m));

@@ -46,7 +46,7 @@ void widen(Metric& m, double mean, double error90, double error50) {
     m.low90 = std::max(m.low90, 0.0);
     m.low50 = std::max(m.low50, 0.0);
   }
-  if (m.unit == "%" && !m.name.ends_with("overhead")) {  // a share
+  if (m.unit == "%" && m.subject != Subject::kOverhead) {  // a share
     m.high90 = std::min(m.high90, 100.0);
     m.high50 = std::min(m.high50, 100.0);
   }

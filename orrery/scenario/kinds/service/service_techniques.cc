@@ -139,8 +139,8 @@ void ServiceTechniques::apply(ReplicaConfig& r, std::uint64_t seed) const {
 void ServiceTechniques::describe(Point& p) const {
   if (drafter_) p.notes.push_back(drafter_note(service_.speculation, *drafter_));
   if (lora_.on()) {
-    p.metrics.push_back(exact_metric("adapter_size", "MB per GPU", adapter_.bytes.value() / 1e6));
-    p.metrics.push_back(exact_metric("adapter_load", "ms", adapter_load_.value() * 1e3));
+    p.metrics.push_back(exact_metric("adapter_size", adapter_.bytes.value() / 1e6));
+    p.metrics.push_back(exact_metric("adapter_load", adapter_load_.value() * 1e3));
     p.notes.push_back(
         lora_.paged()
             ? "adapters: in the KV cache's blocks from the first sequence that needs one "
@@ -152,9 +152,8 @@ void ServiceTechniques::describe(Point& p) const {
         "beam search as in vLLM V1, by rounds of one-token requests: an answer is complete at its "
         "end, and ttft and tpot are those of rounds");
   }
-  const auto put_tokens = [&](const char* name, Bytes memory) {
-    p.metrics.push_back(
-        exact_metric(name, "tokens", blocks_in(memory) * static_cast<double>(block_size_)));
+  const auto put_tokens = [&](FigureRef figure, Bytes memory) {
+    p.metrics.push_back(exact_metric(figure, blocks_in(memory) * static_cast<double>(block_size_)));
   };
   if (kv_.disk_memory > Bytes(0)) {
     put_tokens("disk_kv_tokens", kv_.disk_memory);

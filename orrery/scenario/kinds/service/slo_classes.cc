@@ -40,9 +40,9 @@ bool ClassTimes::kept() const {
 void ClassTimes::each(const See& see) const {
   for (std::size_t i = 0; i < classes_.size(); ++i) {
     const SloClass& c = classes_[i];
-    if (c.ttft > Seconds(0)) see("ttft_class_" + c.name, of_[i].ttft, c.percentile);
-    if (c.tpot > Seconds(0)) see("tpot_class_" + c.name, of_[i].tpot, c.percentile);
-    if (c.e2e > Seconds(0)) see("e2e_class_" + c.name, of_[i].e2e, c.percentile);
+    if (c.ttft > Seconds(0)) see("ttft_class_", c.name, of_[i].ttft, c.percentile);
+    if (c.tpot > Seconds(0)) see("tpot_class_", c.name, of_[i].tpot, c.percentile);
+    if (c.e2e > Seconds(0)) see("e2e_class_", c.name, of_[i].e2e, c.percentile);
   }
 }
 

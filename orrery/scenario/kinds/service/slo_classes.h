@@ -23,8 +23,8 @@ class ClassTimes {
   bool kept() const;
   // Each sample that a limit bounds, in ms, and the percentile at which it does:
   // "ttft_class_chat".
-  using See = std::function<void(const std::string& name, const std::vector<double>& sample,
-                                 double percentile)>;
+  using See = std::function<void(FigureRef figure, const std::string& name,
+                                 const std::vector<double>& sample, double percentile)>;
   void each(const See& see) const;
 
  private:

@@ -27,9 +27,7 @@ void add_memory_metrics(const SimulationConfig& config, const SimulationResult& 
   const ReplicaConfig& r = config.replica;
   const std::int64_t block = r.engine.memory.block_size;
   const ReplicaCounts sum = result.total();
-  const auto put = [&](const char* name, double v) {
-    metrics.push_back(exact_metric(name, "%", v));
-  };
+  const auto put = [&](FigureRef figure, double v) { metrics.push_back(exact_metric(figure, v)); };
   if (sum.used_block_seconds > 0) {
     put("kv_waste", 100 * sum.slack_token_seconds / (sum.used_block_seconds * real(block)));
   }
@@ -61,13 +59,11 @@ void add_memory_metrics(const SimulationConfig& config, const SimulationResult& 
 void add_technique_metrics(const SimulationConfig& config, const SimulationResult& r,
                            std::vector<Metric>& metrics) {
   const ReplicaCounts sum = r.total();
-  const auto put = [&](const char* name, const char* unit, double v) {
-    metrics.push_back(exact_metric(name, unit, v));
-  };
+  const auto put = [&](FigureRef figure, double v) { metrics.push_back(exact_metric(figure, v)); };
   if (config.replica.speculation.on() && sum.verifications > 0) {
     const auto steps = static_cast<double>(sum.verifications);
-    put("accepted_length", "tokens/step", 1 + static_cast<double>(sum.accepted) / steps);
-    put("acceptance_rate", "%",
+    put("accepted_length", 1 + static_cast<double>(sum.accepted) / steps);
+    put("acceptance_rate",
         100 * static_cast<double>(sum.accepted) / static_cast<double>(sum.drafts));
   }
   if (config.replica.adapters() && sum.steps > 0) {
@@ -75,8 +71,8 @@ void add_technique_metrics(const SimulationConfig& config, const SimulationResul
         over_pools(config, r, [](const ReplicaConfig& e, const ReplicaCounts& c) {
           return e.adapter_load.seconds() * static_cast<double>(c.adapter_loads);
         });
-    put("adapter_loads", "", static_cast<double>(sum.adapter_loads));
-    put("adapter_loading", "% of busy", 100 * loading / sum.busy.value());
+    put("adapter_loads", static_cast<double>(sum.adapter_loads));
+    put("adapter_loading", 100 * loading / sum.busy.value());
   }
   add_memory_metrics(config, r, metrics);
 }
@@ -96,19 +92,16 @@ void add_comparison(const ServiceQuestion& s, const SimulationResult& plain,
     plain_tpot += a.tpot().value();
     own_tpot += b.tpot().value();
   }
-  const auto put = [&](const char* name, double v) {
-    metrics.push_back(exact_metric(name, "x", v));
-  };
+  const auto put = [&](FigureRef figure, double v) { metrics.push_back(exact_metric(figure, v)); };
   if (!tpot.empty()) {
     std::sort(tpot.begin(), tpot.end());
     put("speedup", mean(tpot));
-    for (const auto& [name, p] :
-         {std::pair{"speedup_p10", 0.1}, {"speedup_p50", 0.5}, {"speedup_p90", 0.9}})
-      put(name, quantile(tpot, p));
+    for (const double p : {10, 50, 90})
+      metrics.push_back(percentile_metric("speedup", p, quantile(tpot, p / 100)));
   }
   if (!e2e.empty()) put("speedup_e2e", mean(e2e));
   if (plain_tpot > 0)
-    metrics.push_back(exact_metric("tpot_overhead", "%", 100 * (own_tpot / plain_tpot - 1)));
+    metrics.push_back(exact_metric("tpot_overhead", 100 * (own_tpot / plain_tpot - 1)));
 }
 
 }  // namespace orrery

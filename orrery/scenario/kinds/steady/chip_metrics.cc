@@ -25,15 +25,15 @@ void add_chip_metrics(const CoreChip& chip, int chips, std::int64_t osl,
     Joules energy = energy_of_step(chip, c.prompts) * c.prompt_steps;
     if (decodes > 0) energy += energy_of_step(chip, result.decode_step) * decodes;
     const double tokens = static_cast<double>(osl) * static_cast<double>(result.running);
-    Metric m = metric("energy_per_token", "J",
-                      Estimate<Joules>{energy * (chips / tokens), 0, 0, Origin::kAnalytical}, 1);
+    Metric m = metric("energy_per_token",
+                      Estimate<Joules>{energy * (chips / tokens), 0, 0, Origin::kAnalytical});
     point.metrics.push_back(std::move(m));
     point.notes.push_back(chip.energy
                               ? "energy_per_token counts what the chips' file states; links and "
                                 "hosts are left out"
                               : "energy_per_token takes the chips' power as drawn all the time");
   }
-  Metric area = exact_metric("chip_area", "mm2", area_of(chip).total());
+  Metric area = exact_metric("chip_area", area_of(chip).total());
   area.origin = Origin::kAnalytical;
   point.metrics.push_back(std::move(area));
 }

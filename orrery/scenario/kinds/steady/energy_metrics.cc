@@ -72,9 +72,8 @@ void add_energy_metrics(const StepPowerConstants& constants, const ServedModel& 
                                                 work_of_wave(result, osl));
   const Estimate<Joules> energy =
       energy_of(power, {time, part * of_time.shared, part * of_time.own, of_time.origin});
-  point.metrics.push_back(
-      metric("energy_per_token", "J", energy.scaled(gpus / (requests * real(osl))), 1));
-  point.metrics.push_back(metric("energy_per_request", "J", energy.scaled(gpus / requests), 1));
+  point.metrics.push_back(metric("energy_per_token", energy.scaled(gpus / (requests * real(osl)))));
+  point.metrics.push_back(metric("energy_per_request", energy.scaled(gpus / requests)));
 }
 
 void add_energy_rows(const StepPowerConstants& constants, const ServedModel& served,

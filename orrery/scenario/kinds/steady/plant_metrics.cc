@@ -24,8 +24,7 @@ void add_best_start(const PlantAccount& account, const Estimate<Grams>& run, dou
   const double kept = embodied * hours;
   const double deferred = kept + (run.value.value() - kept) * best.mean / series.mean;
   const Estimate<Grams> least{Grams(deferred), run.shared, run.own, run.origin, run.tails};
-  p.metrics.push_back(
-      metric("deferred_carbon_per_request", "g", least, r.output_tokens / real(osl)));
+  p.metrics.push_back(metric("deferred_carbon_per_request", least, r.output_tokens / real(osl)));
   p.notes.push_back(fmt::format(
       "a run of {:.3g} h that can wait emits least from hour {} of the series on: {:.4g} g for a "
       "kWh in place of {:.4g}",
@@ -48,14 +47,14 @@ void add_plant_metrics(const PlantAccount& account, const ScopedBoards& of, std:
   }
   const Estimate<Grams> run = over_time(hour, r.makespan);
   constexpr double kMillion = 1e6;
-  p.metrics.push_back(metric("carbon_per_hour", "g", hour, 1));
-  const auto put = [&](const char* name, double over) {
-    if (over > 0) p.metrics.push_back(metric(name, "g", run, over));
+  p.metrics.push_back(metric("carbon_per_hour", hour));
+  const auto put = [&](FigureRef figure, double over) {
+    if (over > 0) p.metrics.push_back(metric(figure, run, over));
   };
   put("carbon_per_million_output_tokens", r.output_tokens / kMillion);
   put("carbon_per_request", r.output_tokens / real(osl));
   if (!account.carbon()->hours.empty()) add_best_start(account, run, embodied, osl, r, p);
-  if (embodied > 0) p.metrics.push_back(exact_metric("embodied_carbon_per_hour", "g", embodied));
+  if (embodied > 0) p.metrics.push_back(exact_metric("embodied_carbon_per_hour", embodied));
 }
 
 }  // namespace orrery

@@ -122,11 +122,11 @@ void answer_memory(const SteadyCase& c, std::int64_t length, Point& p) {
       memory.load(std::clamp<std::int64_t>(full, 1, c.load.batch), c.load.isl + c.load.osl,
                   c.scenario.workload.max_model_len);
   add_memory(p, held);
-  p.metrics.push_back(exact_metric("memory", "GB per GPU", held.total().value() / 1e9));
-  p.metrics.push_back(exact_metric("weights", "GB per GPU", held.weights.value() / 1e9));
+  p.metrics.push_back(exact_metric("memory", held.total().value() / 1e9));
+  p.metrics.push_back(exact_metric("weights", held.weights.value() / 1e9));
   p.metrics.push_back(
-      exact_metric("kv_cache_per_request", "GB", memory.kv_of_model(length).value() / 1e9));
-  p.metrics.push_back(exact_metric("max_concurrency", "requests", static_cast<double>(full)));
+      exact_metric("kv_cache_per_request", memory.kv_of_model(length).value() / 1e9));
+  p.metrics.push_back(exact_metric("max_concurrency", static_cast<double>(full)));
   if (full > 0) return;
   // The shortest requests may fit where the longest does not.
   p.feasibility = {false, held.fits() ? too_long(memory, length) : held.summary()};
@@ -144,10 +144,10 @@ void add_kv_cache_size(const SteadyCase& c, std::int64_t length, Point& p) {
   const std::int64_t tokens = blocks / (groups.separate_pools() ? 1 : groups.count()) * block;
   const std::int64_t needed =
       memory.state_blocks() + groups.enough(length, engine.scheduler.max_num_batched_tokens, block);
-  p.metrics.push_back(exact_metric("kv_tokens", "tokens", static_cast<double>(tokens)));
-  p.metrics.push_back(exact_metric("request_tokens", "tokens", static_cast<double>(length)));
-  p.metrics.push_back(exact_metric("kv_concurrency", "requests",
-                                   static_cast<double>(blocks) / static_cast<double>(needed)));
+  p.metrics.push_back(exact_metric("kv_tokens", static_cast<double>(tokens)));
+  p.metrics.push_back(exact_metric("request_tokens", static_cast<double>(length)));
+  p.metrics.push_back(
+      exact_metric("kv_concurrency", static_cast<double>(blocks) / static_cast<double>(needed)));
 }
 
 // The boards of the GPUs while the requests are computed. NoData: nobody states their power.
@@ -178,15 +178,15 @@ void answer_time(const SteadyCase& c, std::int64_t capacity, const RunOptions& o
   const ClosedFormResult r =
       closed_form_of(w, c.served, capacity, options.breakdown || c.chip != nullptr);
   const bool decodes = w.osl > 1;
-  p.metrics.push_back(metric("ttft", "ms", r.ttft, kMs));
-  if (decodes) p.metrics.push_back(metric("tpot", "ms", r.tpot, kMs));
-  p.metrics.push_back(metric("e2e", "ms", r.e2e, kMs));
-  p.metrics.push_back(metric("prefill_time", "ms", r.prefill, kMs));
-  p.metrics.push_back(rate_metric("output_throughput", "tokens/s", r.output_tokens, r.makespan));
+  p.metrics.push_back(metric("ttft", r.ttft));
+  if (decodes) p.metrics.push_back(metric("tpot", r.tpot));
+  p.metrics.push_back(metric("e2e", r.e2e));
+  p.metrics.push_back(metric("prefill_time", r.prefill));
+  p.metrics.push_back(rate_metric("output_throughput", r.output_tokens, r.makespan));
   p.metrics.push_back(
-      rate_metric("total_throughput", "tokens/s", r.output_tokens + r.input_tokens, r.makespan));
-  p.metrics.push_back(rate_metric("request_throughput", "requests/s",
-                                  r.output_tokens / static_cast<double>(w.osl), r.makespan));
+      rate_metric("total_throughput", r.output_tokens + r.input_tokens, r.makespan));
+  p.metrics.push_back(
+      rate_metric("request_throughput", r.output_tokens / static_cast<double>(w.osl), r.makespan));
   if (c.chip != nullptr) {
     add_chip_metrics(*c.chip, plan.devices(), w.osl, r, p);
   } else {

@@ -36,19 +36,16 @@
 namespace orrery {
 namespace {
 
-Metric percent(std::string name, double share) {
-  return exact_metric(std::move(name), "%", 100 * share);
-}
+Metric percent(FigureRef figure, double share) { return exact_metric(figure, 100 * share); }
 
 // A part of the iteration, at best as certain as the whole.
-Metric part_metric(std::string name, Seconds part, const Estimate<Seconds>& whole) {
-  return metric(std::move(name), "ms",
-                Estimate<Seconds>{part, whole.shared, whole.own, whole.origin}, 1e-3);
+Metric part_metric(FigureRef figure, Seconds part, const Estimate<Seconds>& whole) {
+  return metric(figure, Estimate<Seconds>{part, whole.shared, whole.own, whole.origin});
 }
 
 // A share of the iteration: the same errors in both.
-Metric share_metric(std::string name, Seconds part, const Estimate<Seconds>& whole) {
-  Metric m = percent(std::move(name), part / whole.value);
+Metric share_metric(FigureRef figure, Seconds part, const Estimate<Seconds>& whole) {
+  Metric m = percent(figure, part / whole.value);
   m.origin = whole.origin;
   return m;
 }
@@ -63,8 +60,8 @@ void add_communication(const IterationParts& parts, const IterationTime& t, cons
   const Seconds data = t.sharding + t.reduce + t.gather;
   p.metrics.push_back(
       share_metric("communication", tensor + context + experts + data + t.sends, whole));
-  const auto add = [&](const char* name, Seconds time) {
-    if (time > Seconds(0)) p.metrics.push_back(part_metric(name, time, whole));
+  const auto add = [&](FigureRef figure, Seconds time) {
+    if (time > Seconds(0)) p.metrics.push_back(part_metric(figure, time, whole));
   };
   add("tensor_exposed", tensor);
   add("context_exposed", context);
@@ -97,8 +94,7 @@ std::optional<Estimate<Watts>> add_power(Facts& facts, const TrainingSetting& s,
                     : step_power(facts.step_power(), gpu, "", work.reference);
   p.metrics.push_back(power_metric(power, s.knobs.limit.value_or(*gpu.power)));
   if (s.knobs.any()) p.metrics.push_back(clock_metric(std::span(&work, 1), gpu));
-  p.metrics.push_back(
-      metric("energy_per_token", "J", energy_of(power, whole.scaled(1 / tokens)), 1));
+  p.metrics.push_back(metric("energy_per_token", energy_of(power, whole.scaled(1 / tokens))));
   return power;
 }
 
@@ -118,7 +114,7 @@ void follow_events(const IterationParts& parts, const TrainingConstants& k, cons
   p.detail = std::move(detail);
   const double most =
       *std::max_element(e.pipeline.peak_activations.begin(), e.pipeline.peak_activations.end());
-  p.metrics.push_back(exact_metric("peak_micro_batches", "of a chunk", most));
+  p.metrics.push_back(exact_metric("peak_micro_batches", most));
 }
 
 // The part of the iteration in which transfers wait for others at the same port of their node.
@@ -225,8 +221,7 @@ TrainingAnswerer::Run TrainingAnswerer::run_of(std::optional<double> steps, cons
   if (steps && question_.eval_interval > 0) {
     const double passes = static_cast<double>(question_.eval_iterations);
     const Seconds evaluation = passes * forward_time(t);
-    p.metrics.push_back(
-        metric("evaluation", "s", iteration.scaled(evaluation / iteration.value), 1));
+    p.metrics.push_back(metric("evaluation", iteration.scaled(evaluation / iteration.value)));
     out.iterations += std::floor(*steps / static_cast<double>(question_.eval_interval)) *
                       (evaluation / iteration.value);
   }
@@ -248,11 +243,11 @@ void TrainingAnswerer::add_run(const Run& of, const Estimate<Seconds>& iteration
   if (of.steps) {
     Estimate<Seconds> run = iteration.scaled(of.iterations);
     if (chance) run.value = chance->total.mean;
-    p.metrics.push_back(metric("time_to_train", "h", run, 3600));
+    p.metrics.push_back(metric("time_to_train", run));
     const Estimate<Seconds> of_gpus = run.scaled(static_cast<double>(gpus));
-    p.metrics.push_back(metric("gpu_hours", "h", of_gpus, 3600));
-    if (power) p.metrics.push_back(metric("energy", "MWh", energy_of(*power, of_gpus), 3.6e9));
-    if (hour) p.metrics.push_back(metric("cost", "USD", cost_of(*hour, run), 1));
+    p.metrics.push_back(metric("gpu_hours", of_gpus));
+    if (power) p.metrics.push_back(metric("energy@train", energy_of(*power, of_gpus)));
+    if (hour) p.metrics.push_back(metric("cost", cost_of(*hour, run)));
   }
   if (chance) add_chance(*question_.chance, *chance, iteration, of.iterations, p);
 }
@@ -339,11 +334,11 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
 
   const double gpus = static_cast<double>(job.plan.devices());
   const double tokens = static_cast<double>(job.global_batch * job.seq);
-  p.metrics.push_back(metric("iteration_time", "s", whole, 1));
-  p.metrics.push_back(rate_metric("throughput", "tokens/s", tokens, whole));
-  p.metrics.push_back(rate_metric("throughput_per_gpu", "tokens/s", tokens / gpus, whole));
+  p.metrics.push_back(metric("iteration_time", whole));
+  p.metrics.push_back(rate_metric("throughput", tokens, whole));
+  p.metrics.push_back(rate_metric("throughput_per_gpu", tokens / gpus, whole));
   const double flops = model_flops_per_token(setting_.model, job) * tokens;
-  p.metrics.push_back(rate_metric("model_tflops", "TFLOP/s", flops / gpus / 1e12, whole));
+  p.metrics.push_back(rate_metric("model_tflops", flops / gpus / 1e12, whole));
   const double peak = gpu.peak(gpu.compute_dtype(job.precision.compute)).value();
   p.metrics.push_back(of_peak_metric("mfu", 100 * flops / gpus / peak, whole));
   const double a_rank = executed_flops(parts, job).value();
@@ -361,14 +356,14 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   p.metrics.push_back(part_metric("optimizer", t.optimizer, whole));
   p.metrics.insert(p.metrics.end(), of_memory.begin(), of_memory.end());
   p.metrics.push_back(
-      exact_metric("trained_parameters", "M", trained_parameters(setting_.model, job) / 1e6));
+      exact_metric("trained_parameters", trained_parameters(setting_.model, job) / 1e6));
   const std::optional<double> steps = run_steps(question_, job);
   const PlantChoice choice = setting_.plant ? *setting_.plant : PlantChoice();
   std::optional<PlantAccount> plant;
   if (power && (setting_.plant || (setting_.price && setting_.price->electricity)))
     plant.emplace(facts_, choice, gpu, setting_.node, p.notes);
   const std::optional<Estimate<Usd>> hour = price_of_hour(job.plan.devices(), power, plant, p);
-  if (hour) p.metrics.push_back(metric("cost_per_hour", "USD", *hour, 1));
+  if (hour) p.metrics.push_back(metric("cost_per_hour", *hour));
   const Run run = run_of(steps, t, whole, job.plan.devices(), p);
   std::optional<Estimate<Watts>> in_run = power;
   std::optional<Estimate<Usd>> hour_in_run = hour;
@@ -381,7 +376,7 @@ void TrainingAnswerer::answer(TrainingJob job, Point& p) {
   if (plant && setting_.plant)
     add_training_plant(*plant,
                        {{*power, gpus, 0}, setting_.knobs.limit.value_or(*gpu.power), in_run}, p);
-  if (steps) p.metrics.push_back(exact_metric("total_flops", "EFLOP", flops * *steps / 1e18));
+  if (steps) p.metrics.push_back(exact_metric("total_flops", flops * *steps / 1e18));
   std::optional<int> stage;
   if (question_.rank) {
     const RankPosition at = position_of(job.plan, *question_.rank);

@@ -63,9 +63,9 @@ void add_blocks(const Architecture& model, const TimedIteration& timed, double p
     mlp_flops += t.op.count * flops(t.op.op).value();
   }
   const double share = 1.0 / std::max(1, chunk_layers(model, job.plan, chunk).size());
-  const auto add = [&](const char* name, const EstimateSum<Seconds>& sum) {
+  const auto add = [&](FigureRef figure, const EstimateSum<Seconds>& sum) {
     const Estimate<Seconds> e = sum.total();
-    if (e.value > Seconds(0)) p.metrics.push_back(metric(name, "ms", e.scaled(share), 1e-3));
+    if (e.value > Seconds(0)) p.metrics.push_back(metric(figure, e.scaled(share)));
   };
   add("attention_block", attention);
   add("attention_core", core);
@@ -74,9 +74,8 @@ void add_blocks(const Architecture& model, const TimedIteration& timed, double p
   if (mlp_products > Seconds(0))
     p.metrics.push_back(of_peak_metric("mlp_of_peak", 100 * mlp_flops / peak,
                                        {mlp_products, whole.shared, whole.own, whole.origin}));
-  if (mlp_flops > 0)
-    p.metrics.push_back(exact_metric("mlp_flops", "TFLOP", mlp_flops * share / 1e12));
-  p.metrics.push_back(exact_metric("layer_flops", "TFLOP", layer_flops * share / 1e12));
+  if (mlp_flops > 0) p.metrics.push_back(exact_metric("mlp_flops", mlp_flops * share / 1e12));
+  p.metrics.push_back(exact_metric("layer_flops", layer_flops * share / 1e12));
 }
 
 void add_rows(const TimedIteration& timed, std::optional<int> wanted, Point& p) {

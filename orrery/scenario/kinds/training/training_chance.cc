@@ -9,14 +9,11 @@ namespace {
 
 // A quantile of the draws. Draws are proportional to the time of the iteration, so that the
 // quantile has the same relative error.
-Metric drawn(const char* name, const char* unit, Seconds value, const Estimate<Seconds>& iteration,
-             double scale) {
+Metric drawn(FigureRef figure, Seconds value, const Estimate<Seconds>& iteration) {
   Estimate<Seconds> e = iteration;
   e.value = value;
-  return metric(name, unit, e, scale);
+  return metric(figure, e);
 }
-
-constexpr double kHour = 3600;
 
 }  // namespace
 
@@ -35,25 +32,24 @@ double busy_share(const FailingRun& run, Seconds iteration, double iterations) {
 
 void add_chance(const ChanceQuestion& q, const ChanceResult& r, const Estimate<Seconds>& iteration,
                 double iterations, Point& p) {
-  p.metrics.push_back(drawn("iteration_p50", "s", r.iteration.p50, iteration, 1));
-  p.metrics.push_back(drawn("iteration_p95", "s", r.iteration.p95, iteration, 1));
+  p.metrics.push_back(drawn("iteration_p50", r.iteration.p50, iteration));
+  p.metrics.push_back(drawn("iteration_p95", r.iteration.p95, iteration));
   if (iterations <= 0) return;
   if (q.failures_per_gpu_day == kLlama3FailuresPerGpuDay)
     p.notes.push_back(
         "failures at the rate of Llama 3 405B: 419 unexpected interruptions of 16,384 H100 in 54 "
         "days");
-  p.metrics.push_back(drawn("time_to_train_p5", "h", r.total.p5, iteration, kHour));
-  p.metrics.push_back(drawn("time_to_train_p50", "h", r.total.p50, iteration, kHour));
-  p.metrics.push_back(drawn("time_to_train_p95", "h", r.total.p95, iteration, kHour));
-  Metric goodput = exact_metric("goodput", "%", 100 * r.expected.goodput());
+  p.metrics.push_back(drawn("time_to_train_p5", r.total.p5, iteration));
+  p.metrics.push_back(drawn("time_to_train_p50", r.total.p50, iteration));
+  p.metrics.push_back(drawn("time_to_train_p95", r.total.p95, iteration));
+  Metric goodput = exact_metric("goodput@train", 100 * r.expected.goodput());
   goodput.origin = Origin::kAnalytical;
   p.metrics.push_back(goodput);
   if (q.failures_per_gpu_day <= 0) return;
-  goodput.name = "failures", goodput.unit = "";
-  goodput.value = goodput.low50 = goodput.high50 = goodput.low90 = goodput.high90 =
-      r.expected.failures;
-  p.metrics.push_back(goodput);
-  Metric interval = exact_metric("checkpoint_interval", "min", r.checkpoint_interval.value() / 60);
+  Metric failures = exact_metric("failures", r.expected.failures);
+  failures.origin = Origin::kAnalytical;
+  p.metrics.push_back(failures);
+  Metric interval = exact_metric("checkpoint_interval", r.checkpoint_interval.value() / 60);
   interval.origin = Origin::kAnalytical;
   p.metrics.push_back(interval);
 }

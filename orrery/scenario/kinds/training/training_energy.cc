@@ -104,7 +104,7 @@ void add_iteration_energy(Facts& facts, const TimedIteration& timed, const Itera
   const LinkEnergyOfGpu links =
       link_energy(facts, iteration_traffic(timed, cluster, network), cluster);
   if (links.all.unknown.empty() && links.all.joules > 0)
-    p.metrics.push_back(metric("link_energy", "J", links.all.estimate(1 / boards.number), 1));
+    p.metrics.push_back(metric("link_energy@train", links.all.estimate(1 / boards.number)));
   if (const std::vector<std::string> says = left_out_of(links.all); !says.empty())
     p.notes.push_back(fmt::format("energy of links: {}", fmt::join(says, "; ")));
   const StepPowerConstants& law = facts.step_power();

@@ -15,8 +15,8 @@ void TrainingAnswerer::check_host(const TrainingMemory& m, const TrainingJob& jo
       static_cast<double>(std::min<std::int64_t>(node.gpu_count, job.plan.devices()));
   const Bytes needed = ranks * m.host;
   p.metrics.push_back(
-      metric("host_memory", "GB per node",
-             Estimate<Bytes>{needed, memory_.fitted.error.share(needed), 0, Origin::kFitted}, 1e9));
+      metric("host_memory",
+             Estimate<Bytes>{needed, memory_.fitted.error.share(needed), 0, Origin::kFitted}));
   if (!node.host_memory) {
     p.notes.push_back(fmt::format("the host memory of {} is not known: {} of it are needed",
                                   node.id, to_text(needed)));
@@ -31,7 +31,7 @@ TrainingMemory TrainingAnswerer::add_memory(TrainingJob& job, Point& p) const {
   const Architecture& model = setting_.model;
   if (question_.find_max_batch) {
     const std::int64_t most = largest_micro_batch(model, job, memory_, setting_.gpu);
-    p.metrics.push_back(exact_metric("max_micro_batch", "sequences", static_cast<double>(most)));
+    p.metrics.push_back(exact_metric("max_micro_batch", static_cast<double>(most)));
     if (most > 0) {
       job.global_batch = job.micro_batches() * most * job.plan.dp;
       job.micro_batch = most;
@@ -46,16 +46,16 @@ TrainingMemory TrainingAnswerer::add_memory(TrainingJob& job, Point& p) const {
   p.memory_capacity = m.capacity;
   // The measured rows do not tell the parts apart, so that each has the error of the total.
   const double error = memory_error(m, memory_.fitted.error);
-  const auto add = [&](const char* name, Bytes size) {
+  const auto add = [&](FigureRef figure, Bytes size) {
     const Estimate<Bytes> estimate{size, error, 0, Origin::kFitted};
-    p.metrics.push_back(metric(name, "GB per GPU", estimate, 1e9));
+    p.metrics.push_back(metric(figure, estimate));
   };
   add("memory", m.total());
   add("memory_reserved", m.reserved());
   add("memory_allocated", m.allocated());
   add("activations", m.activations);
   const double chance = fit_probability(m, memory_.fitted.error);
-  Metric fits = exact_metric("fits", "%", 100 * chance);
+  Metric fits = exact_metric("fits", 100 * chance);
   fits.origin = Origin::kFitted;
   p.metrics.push_back(std::move(fits));
   p.notes.push_back(fmt::format("memory is at its peak in the {}", m.moment));

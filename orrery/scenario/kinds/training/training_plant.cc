@@ -30,9 +30,8 @@ void add_training_plant(const PlantAccount& account, const ScopedBoards& of, Poi
   const double embodied = account.embodied_hour(boards.run + boards.wait).value();
   const Estimate<Grams> hour = with_embodied(account.operational_hour(boards), embodied);
   if (hour.value.value() <= 0) return;
-  point.metrics.push_back(metric("carbon_per_hour", "g", hour, 1));
-  if (embodied > 0)
-    point.metrics.push_back(exact_metric("embodied_carbon_per_hour", "g", embodied));
+  point.metrics.push_back(metric("carbon_per_hour", hour));
+  if (embodied > 0) point.metrics.push_back(exact_metric("embodied_carbon_per_hour", embodied));
   const Metric* const found = point.find("time_to_train");
   if (found == nullptr || found->value <= 0) return;
   const Metric run = *found;  // adding metrics moves it
@@ -41,8 +40,8 @@ void add_training_plant(const PlantAccount& account, const ScopedBoards& of, Poi
   const double electricity = electric.value.value();
   const Estimate<Grams> in_run = with_embodied(electric, embodied);
   const double all = in_run.value.value();
-  const auto put = [&](const char* name, double of_hour) {
-    Metric m = metric(name, "kg", in_run.scaled(run.value * of_hour / all), 1e3);
+  const auto put = [&](FigureRef figure, double of_hour) {
+    Metric m = metric(figure, in_run.scaled(run.value * of_hour / all));
     widen(m, deviation_of(run));
     m.origin = std::max(m.origin, run.origin);
     point.metrics.push_back(std::move(m));

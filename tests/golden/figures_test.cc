@@ -1,5 +1,5 @@
 // Every metric of an answer is explained, and everything that is explained is in some answer.
-#include "orrery/scenario/answer/metric_meanings.h"
+#include "orrery/scenario/answer/figures.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
-namespace metric_meanings_test {
+namespace figures_test {
 
 // Questions that no scenario of the suites asks.
 constexpr const char* kOthers[] = {
@@ -136,9 +136,9 @@ class Meanings : public testing::Test {
     options.memory_only = memory_only;
     for (const Point& p : runner_.run(s, options).points) {
       for (const Metric& m : p.metrics) {
-        const MetricMeaning* meaning = all_kinds().find_meaning(m.name);
-        EXPECT_NE(meaning, nullptr) << s.name << ": " << m.name;
-        if (meaning) seen_.insert(meaning->name);
+        const Figure* meaning = all_kinds().figure_of(m.name);
+        ASSERT_NE(meaning, nullptr) << s.name << ": " << m.name;
+        seen_.insert(meaning->name);
       }
     }
   }
@@ -166,20 +166,19 @@ TEST_F(Meanings, AreThoseOfTheMetrics) {
   see(read_scenario(all_kinds(),
                     parse_yaml("model: llama-3-8b\nhardware: {gpu: h100-sxm}\n", "memory.yaml")),
       true);
-  for (const MetricMeaning& m : all_kinds().meanings())
+  for (const Figure& m : all_kinds().figures())
     EXPECT_TRUE(seen_.contains(m.name)) << "in no answer: " << m.name;
 }
 
-TEST(MetricMeanings, QuantilesAndComparisonsHaveTheirMetrics) {
-  EXPECT_EQ(find_metric_meaning("ttft_p99"), find_metric_meaning("ttft"));
-  EXPECT_EQ(find_metric_meaning("collocated_tpot_p50"), find_metric_meaning("tpot"));
-  EXPECT_EQ(find_metric_meaning(percentile_metric("ttft_class_chat", 99.9)),
-            find_metric_meaning("ttft_class_chat"));
-  EXPECT_EQ(find_metric_meaning("ttft_p101"), nullptr);
-  EXPECT_EQ(find_metric_meaning("ttft_pages"), nullptr);
-  EXPECT_EQ(find_metric_meaning("collocated_"), nullptr);
-  EXPECT_EQ(find_metric_meaning(""), nullptr);
+TEST(Figures, QuantilesAndComparisonsHaveTheirMetrics) {
+  EXPECT_EQ(find_figure("ttft_p99"), find_figure("ttft"));
+  EXPECT_EQ(find_figure("collocated_tpot_p50"), find_figure("tpot"));
+  EXPECT_EQ(find_figure(percentile_name("ttft_class_chat", 99.9)), find_figure("ttft_class_chat"));
+  EXPECT_EQ(find_figure("ttft_p101"), nullptr);
+  EXPECT_EQ(find_figure("ttft_pages"), nullptr);
+  EXPECT_EQ(find_figure("collocated_"), nullptr);
+  EXPECT_EQ(find_figure(""), nullptr);
 }
 
-}  // namespace metric_meanings_test
+}  // namespace figures_test
 }  // namespace orrery
