@@ -30,6 +30,7 @@
 #include "orrery/training/events/iteration_trace.h"
 #include "orrery/training/events/timeline.h"
 #include "orrery/training/fit/calibration_factors.h"
+#include "orrery/training/iteration/host_link.h"
 #include "orrery/training/schedules/job_schedule.h"
 #include "orrery/workload/training/training_parameters.h"
 
