@@ -138,7 +138,7 @@ struct Counter {
   }
 
   // Bytes an element that the kernels of a written GELU save: the operand of the power, tanh, and
-  // the factors of the product. Under autocast all but half of x are in fp32 (training_eager.cc).
+  // the factors of the product. Under autocast all but half of x are in fp32 (training_eager.h).
   double written_gelu() const { return job.plan.zero < 3 ? 3 * kFp32 + e : 4 * e; }
 
   void mlp(double width, bool gated, double rows) {

@@ -306,6 +306,91 @@ struct Loop {
   }
 };
 
+// The times that the engine's host adds to the steps.
+struct Overheads {
+  Estimate<Seconds> request;   // of each request
+  Estimate<Seconds> start_up;  // of the first wave
+};
+
+Overheads overheads_of(const EngineProfile& engine, const ParallelPlan& plan,
+                       const ClosedFormWorkload& w, std::int64_t running) {
+  const auto& x = engine.execution;
+  // The first wave continues prompts if a step does not take all of it.
+  const bool continues =
+      w.past > 0 || (engine.scheduler.chunked_prefill &&
+                     running * w.isl > engine.scheduler.max_num_batched_tokens * plan.dp);
+  const auto fitted = [](Seconds time) {
+    return Estimate<Seconds>{time, kOverheadError, 0, Origin::kFitted};
+  };
+  return {fitted(x.request_overhead + x.overhead_per_prompt_token * static_cast<double>(w.isl)),
+          fitted(x.first_step_extra() + (x.cold && continues ? x.continued_start_up : Seconds(0)))};
+}
+
+// Adds the figures of users who each send a request when the one before has ended.
+// REQUIRES `running` and `decode_step`.
+void add_closed_loop(const Wave& wave, const EngineProfile& engine, const ClosedFormWorkload& w,
+                     const Overheads& host, bool with_terms, ClosedFormResult& r) {
+  const Loop loop{wave, engine, w, r.running, r.decode_step.total, host.request, host.start_up};
+  const PrefillTime one = wave.prefill(1, with_terms);
+  r.prefill_step = one.typical;
+  r.prefill_steps = one.steps;
+  r.prefill = one.all;
+  const PrefillTime whole = r.running == 1 ? one : wave.prefill(r.running, with_terms);
+  const bool in_step = w.equal_lengths || r.running == 1;
+  // Prompts that come within a decode step are computed together.
+  const std::int64_t together = std::max<std::int64_t>(1, r.running / w.osl);
+  const PrefillTime group = in_step         ? whole
+                            : together == 1 ? one
+                                            : wave.prefill(together, with_terms);
+  const FirstAndRest time = in_step ? loop.in_step(whole) : loop.scattered(group, together, whole);
+  r.computed.prompts = group.typical;
+  r.computed.prompt_steps = group.full_steps;
+  if (!in_step)
+    r.computed.prompt_steps *= static_cast<double>(r.running) / static_cast<double>(together);
+  r.ttft = time.ttft;
+  r.e2e = plus(time.ttft, time.rest);
+  if (w.osl > 1) r.tpot = time.rest.scaled(1 / static_cast<double>(w.osl - 1));
+  r.makespan = r.e2e;
+  r.computed.time = r.makespan.value;
+  // Users beyond the capacity of memory wait in the queue, and the time of a request grows with
+  // their number.
+  const double queued = static_cast<double>(w.requests) / static_cast<double>(r.running);
+  if (queued > 1) {
+    r.ttft = plus(r.ttft, r.e2e.scaled(queued - 1));
+    r.e2e = r.e2e.scaled(queued);
+  }
+  r.output_tokens = static_cast<double>(r.running * w.osl);
+  r.input_tokens = static_cast<double>(r.running * w.isl);
+}
+
+// Adds the figures of requests that all come at once and run wave by wave. REQUIRES `running`.
+void add_waves(const Wave& wave, const ClosedFormWorkload& w, const Overheads& host,
+               bool with_terms, ClosedFormResult& r) {
+  const PrefillTime prefill = wave.prefill(r.running, with_terms);
+  const Estimate<Seconds> decode = wave.decode_all(r.running);
+  const Estimate<Seconds> once = plus(host.request, host.start_up);
+  const std::int64_t full = w.requests / r.running, rest = w.requests % r.running;
+  r.waves = full + (rest > 0 ? 1 : 0);
+  r.prefill_step = prefill.typical;
+  r.prefill_steps = prefill.steps;
+  r.prefill = prefill.all;
+  const Estimate<Seconds> one_wave = plus(prefill.all, decode);
+  r.makespan = plus(one_wave.scaled(static_cast<double>(full)), once);
+  if (rest > 0)
+    r.makespan = plus(r.makespan, plus(wave.prefill(rest, false).all, wave.decode_all(rest)));
+  // A request of the k-th wave waits for k - 1 waves.
+  const double waited = static_cast<double>(r.waves - 1) / 2;
+  r.ttft = plus(plus(prefill.mean, once), one_wave.scaled(waited));
+  if (w.osl > 1) r.tpot = decode.scaled(1 / static_cast<double>(w.osl - 1));
+  r.e2e = plus(plus(plus(r.prefill, once), decode), one_wave.scaled(waited));
+  const double waves = static_cast<double>(w.requests) / static_cast<double>(r.running);
+  r.computed.prompts = prefill.typical;
+  r.computed.prompt_steps = prefill.full_steps;
+  r.computed.time = r.makespan.value / waves;
+  r.output_tokens = static_cast<double>(w.requests * w.osl);
+  r.input_tokens = static_cast<double>(w.requests * w.isl);
+}
+
 }  // namespace
 
 ClosedFormResult closed_form(const StepModel& steps, const EngineProfile& engine,
@@ -315,80 +400,15 @@ ClosedFormResult closed_form(const StepModel& steps, const EngineProfile& engine
   ClosedFormResult r;
   r.running = std::max<std::int64_t>(
       1, std::min({w.requests, capacity, engine.scheduler.max_num_seqs * plan.dp}));
-  const auto& x = engine.execution;
-  const Estimate<Seconds> overhead{
-      x.request_overhead + x.overhead_per_prompt_token * static_cast<double>(w.isl), kOverheadError,
-      0, Origin::kFitted};
-  // The first wave continues prompts if a step does not take all of it.
-  const bool continues =
-      w.past > 0 || (engine.scheduler.chunked_prefill &&
-                     r.running * w.isl > engine.scheduler.max_num_batched_tokens * plan.dp);
-  const Estimate<Seconds> start_up{
-      x.first_step_extra() + (x.cold && continues ? x.continued_start_up : Seconds(0)),
-      kOverheadError, 0, Origin::kFitted};
-  const double later = static_cast<double>(w.osl - 1);
-  const double middle = static_cast<double>(w.isl) + later / 2;
+  const Overheads host = overheads_of(engine, plan, w, r.running);
+  const double middle = static_cast<double>(w.isl) + static_cast<double>(w.osl - 1) / 2;
   if (w.osl > 1) r.decode_step = wave.decode(r.running, middle, with_terms);
   r.computed.decode_batches = static_cast<double>(std::min<std::int64_t>(r.running, plan.pp));
-
   if (w.closed_loop) {
-    const Loop loop{wave, engine, w, r.running, r.decode_step.total, overhead, start_up};
-    const PrefillTime one = wave.prefill(1, with_terms);
-    r.prefill_step = one.typical;
-    r.prefill_steps = one.steps;
-    r.prefill = one.all;
-    const PrefillTime whole = r.running == 1 ? one : wave.prefill(r.running, with_terms);
-    const bool in_step = w.equal_lengths || r.running == 1;
-    // Prompts that come within a decode step are computed together.
-    const std::int64_t together = std::max<std::int64_t>(1, r.running / w.osl);
-    const PrefillTime group = in_step         ? whole
-                              : together == 1 ? one
-                                              : wave.prefill(together, with_terms);
-    const FirstAndRest time =
-        in_step ? loop.in_step(whole) : loop.scattered(group, together, whole);
-    r.computed.prompts = group.typical;
-    r.computed.prompt_steps = group.full_steps;
-    if (!in_step)
-      r.computed.prompt_steps *= static_cast<double>(r.running) / static_cast<double>(together);
-    r.ttft = time.ttft;
-    r.e2e = plus(time.ttft, time.rest);
-    if (w.osl > 1) r.tpot = time.rest.scaled(1 / later);
-    r.makespan = r.e2e;
-    r.computed.time = r.makespan.value;
-    // Users beyond the capacity of memory wait in the queue, and the time of a request grows with
-    // their number.
-    const double queued = static_cast<double>(w.requests) / static_cast<double>(r.running);
-    if (queued > 1) {
-      r.ttft = plus(r.ttft, r.e2e.scaled(queued - 1));
-      r.e2e = r.e2e.scaled(queued);
-    }
-    r.output_tokens = static_cast<double>(r.running * w.osl);
-    r.input_tokens = static_cast<double>(r.running * w.isl);
-    return r;
+    add_closed_loop(wave, engine, w, host, with_terms, r);
+  } else {
+    add_waves(wave, w, host, with_terms, r);
   }
-
-  const PrefillTime prefill = wave.prefill(r.running, with_terms);
-  const Estimate<Seconds> decode = wave.decode_all(r.running);
-  const std::int64_t full = w.requests / r.running, rest = w.requests % r.running;
-  r.waves = full + (rest > 0 ? 1 : 0);
-  r.prefill_step = prefill.typical;
-  r.prefill_steps = prefill.steps;
-  r.prefill = prefill.all;
-  const Estimate<Seconds> one_wave = plus(prefill.all, decode);
-  r.makespan = plus(one_wave.scaled(static_cast<double>(full)), plus(overhead, start_up));
-  if (rest > 0)
-    r.makespan = plus(r.makespan, plus(wave.prefill(rest, false).all, wave.decode_all(rest)));
-  // A request of the k-th wave waits for k - 1 waves.
-  const double waited = static_cast<double>(r.waves - 1) / 2;
-  r.ttft = plus(plus(prefill.mean, plus(overhead, start_up)), one_wave.scaled(waited));
-  if (w.osl > 1) r.tpot = decode.scaled(1 / later);
-  r.e2e = plus(plus(plus(r.prefill, plus(overhead, start_up)), decode), one_wave.scaled(waited));
-  const double waves = static_cast<double>(w.requests) / static_cast<double>(r.running);
-  r.computed.prompts = prefill.typical;
-  r.computed.prompt_steps = prefill.full_steps;
-  r.computed.time = r.makespan.value / waves;
-  r.output_tokens = static_cast<double>(w.requests * w.osl);
-  r.input_tokens = static_cast<double>(w.requests * w.isl);
   return r;
 }
 

@@ -1,9 +1,9 @@
-// Spans of decode steps: what every step of them changes, without asking the scheduler.
+#include "orrery/serving/engine/decode_span.h"
+
 #include <algorithm>
-#include <array>
 #include <numeric>
 
-#include "orrery/serving/engine/engine.h"
+#include "orrery/serving/engine/replica.h"
 
 namespace orrery {
 namespace {
@@ -20,46 +20,33 @@ TokenGaps gaps_of(std::span<const SimTime> each, SimTime sum) {
 
 }  // namespace
 
-bool Replica::even(const Step& step) const {
-  return step.group == state_.decode_group.size() && !step.in_turn && step.tokens.empty() &&
-         step.chunks.empty();
+std::size_t DecodeSpan::begin(SimTime now, std::span<const SimTime> times, SimTime limit) {
+  std::size_t n = 0;
+  ends_[0] = now;
+  for (SimTime end = now; n < times.size() && end < limit; ++n) ends_[n + 1] = end += times[n];
+  return n;
 }
 
-Replica::DecodeSpan Replica::span() const {
-  const DecodeGroup& group = state_.decode_group;
-  // An asynchronous engine starts the step that is planned, and plans those after it.
-  const std::size_t known = async_ ? 2 : 1;
-  if (stages_ > 1 || count_ != known || started_ != 1) return {};
-  if (!state_.queues.waiting.empty() && disturbed_) return {};
-  if (!resumed_.empty() && running() < state_.limits().max_num_seqs) return {};
-  for (std::size_t i = 0; i < known; ++i) {
-    if (!even(under_way(i))) return {};
-  }
-  if (!scheduler_->repeats(state_) || group.blocks_needed(state_) > state_.kv.pool().free())
-    return {};
-  return {group.even_steps(), group.size(), group.past() - (async_ ? group.size() : 0)};
-}
-
-std::size_t Replica::take_span_blocks(std::size_t n, std::span<const SimTime> times) {
-  DecodeGroup& group = state_.decode_group;
-  const std::array<SimTime, kMostSpan + 1>& ends = span_ends_;
+std::size_t DecodeSpan::take_blocks(std::size_t n, std::span<const SimTime> times, bool async,
+                                    EngineState& state, HeldTime& held_time) {
+  DecodeGroup& group = state.decode_group;
   // A step holds what is held before the plan of the next one, or after its own plan. Every step
   // takes `lost` of the slack. The held slack is that of the first step, less what growing gives.
-  const std::int64_t lost = group.size() * state_.kv.groups().count();
-  const std::size_t later = async_ ? 1 : 0;
-  KvHeld held = holding();
-  held.slack -= async_ ? 0 : lost;
-  bool counted = group.counts(state_);
+  const std::int64_t lost = group.size() * state.kv.groups().count();
+  const std::size_t later = async ? 1 : 0;
+  KvHeld held = kv_held(state);
+  held.slack -= async ? 0 : lost;
+  bool counted = group.counts(state);
   if (counted) {
     std::int64_t all = 0;
     group.each_growth(n, [&](std::size_t, std::int64_t blocks) { all += blocks; });
-    counted = all <= state_.kv.pool().free();
-    if (counted) state_.kv.take_counted(all);
+    counted = all <= state.kv.pool().free();
+    if (counted) state.kv.take_counted(all);
   }
   if (counted) {
-    held_time_.add(ends[n] - ends[0], held);
+    held_time.add(ends_[n] - ends_[0], held);
     group.each_growth(n, [&](std::size_t i, std::int64_t blocks) {
-      held_time_.gain(ends[n] - ends[i + later], blocks, blocks * state_.kv.block_size());
+      held_time.gain(ends_[n] - ends_[i + later], blocks, blocks * state.kv.block_size());
     });
     group.plan_even(static_cast<std::int64_t>(n));
   }
@@ -67,84 +54,39 @@ std::size_t Replica::take_span_blocks(std::size_t n, std::span<const SimTime> ti
     const std::size_t first = i;
     i += group.steps_without_blocks(n - i);
     group.plan_even(static_cast<std::int64_t>(i - first));
-    if (i < n && group.blocks_needed(state_) > state_.kv.pool().free()) n = i;
+    if (i < n && group.blocks_needed(state) > state.kv.pool().free()) n = i;
     const std::size_t alike = i < n ? i + later : i;
-    held_time_.add(ends[alike] - ends[first], held);
+    held_time.add(ends_[alike] - ends_[first], held);
     if (i == n) break;
-    group.grow(state_);
+    group.grow(state);
     group.plan_even(1);
-    held = holding();
+    held = kv_held(state);
     held.slack += lost * static_cast<std::int64_t>(i + later);
-    if (!async_) held_time_.add(times[i], held);
+    if (!async) held_time.add(times[i], held);
   }
-  held_time_.lose_slack({ends.data(), n + 1}, lost);
+  held_time.lose_slack({ends_.data(), n + 1}, lost);
   return n;
 }
 
-std::size_t Replica::go_on(SimTime& now, std::span<const SimTime> times, SimTime limit,
-                           FrontEndDelivery& delivery) {
-  DecodeGroup& group = state_.decode_group;
-  std::array<SimTime, kMostSpan + 1>& ends = span_ends_;
-  std::size_t n = 0;
-  ends[0] = now;
-  for (SimTime end = now; n < times.size() && end < limit; ++n) ends[n + 1] = end += times[n];
-  n = take_span_blocks(n, times);
-  now = ends[n];
+SimTime DecodeSpan::deliver(std::size_t n, std::span<const SimTime> times, const Replica& from,
+                            FrontEndDelivery& delivery, ReplicaObserver& observer) {
+  const DecodeGroup& group = from.state().decode_group;
   const std::int64_t sequences = group.size();
-  const auto steps = static_cast<std::int64_t>(n);
-  group.end(deliver_span(n, times, delivery), steps);
-  counts_.steps += steps;
-  counts_.decode_steps += steps;
-  counts_.sequence_steps += sequences * steps;
-  counts_.output_tokens += sequences * steps;
-  for (std::size_t i = 0; i < count_; ++i) under_way(i).shape.decode_past += sequences * steps;
-  return n;
-}
-
-SimTime Replica::deliver_span(std::size_t n, std::span<const SimTime> times,
-                              FrontEndDelivery& delivery) {
-  const std::int64_t sequences = state_.decode_group.size();
-  const SimTime before = state_.decode_group.last_end();
+  const SimTime before = group.last_end();
   // The steps end as far apart as each of those after the first takes.
-  const TokenGaps gaps = gaps_of(times.first(n - 1), span_ends_[n - 1] - span_ends_[0]);
-  if (delivery.waits(span_ends_[0], sequences, gaps.least)) {
-    const SimTime last = delivery.deliver(span_ends_[n - 1], sequences, 0);
-    observer_.tokens_of(*this, sequences, last - gaps.sum, before, gaps);
+  const TokenGaps gaps = gaps_of(times.first(n - 1), ends_[n - 1] - ends_[0]);
+  if (delivery.waits(ends_[0], sequences, gaps.least)) {
+    const SimTime last = delivery.deliver(ends_[n - 1], sequences, 0);
+    observer.tokens_of(from, sequences, last - gaps.sum, before, gaps);
     return last;
   }
-  delivery.deliver({span_ends_.data(), n}, sequences, span_gaps_.data());
-  const SimTime first = span_gaps_[0], last = span_gaps_[n - 1];
-  std::adjacent_difference(span_gaps_.begin(), span_gaps_.begin() + static_cast<std::ptrdiff_t>(n),
-                           span_gaps_.begin());
-  observer_.tokens_of(*this, sequences, first, before,
-                      gaps_of({span_gaps_.data() + 1, n - 1}, last - first));
+  delivery.deliver({ends_.data(), n}, sequences, gaps_.data());
+  const SimTime first = gaps_[0], last = gaps_[n - 1];
+  std::adjacent_difference(gaps_.begin(), gaps_.begin() + static_cast<std::ptrdiff_t>(n),
+                           gaps_.begin());
+  observer.tokens_of(from, sequences, first, before,
+                     gaps_of({gaps_.data() + 1, n - 1}, last - first));
   return last;
-}
-
-void Engine::go_on(SimTime limit) {
-  if (ranks_.size() > 1 || stages_ > 1 || log_ != nullptr) return;
-  Replica& rank = ranks_.front();
-  while (!waves_.empty() && waves_.front().end < limit) {
-    const auto [steps, sequences, past] = rank.span();
-    if (steps == 0) return;
-    // The steps that end before the limit, if each takes as long as the last one did.
-    std::int64_t most = std::min<std::int64_t>(steps, Replica::kMostSpan);
-    if (limit != kNever && pace_.ps > 0)
-      most = std::min(most, (limit - waves_.front().end).ps / pace_.ps + 1);
-    std::span<SimTime> asked(span_times_.data(), static_cast<std::size_t>(most));
-    asked = asked.first(timer_.decode_times(sequences, past, asked));
-    const SimTime from = waves_.front().end;
-    SimTime end = from;
-    const std::size_t n = rank.go_on(end, asked, limit, deliveries_.front());
-    if (windows_) windows_->add_decodes(sequences, past, rank.span_ends(n));
-    pace_ = asked[n - 1];
-    entered_ = end - pace_;
-    last_end_ = waves_.front().end = end;
-    busy_ += end - from;
-    held_ = 0;
-    steps_ += static_cast<std::int64_t>(n);
-    decode_steps_ += static_cast<std::int64_t>(n);
-  }
 }
 
 }  // namespace orrery

@@ -171,6 +171,32 @@ void Engine::end_step() {
   if (ranks_.size() > 1) unused_.push_back(std::move(wave.ranks));
 }
 
+void Engine::go_on(SimTime limit) {
+  if (ranks_.size() > 1 || stages_ > 1 || log_ != nullptr) return;
+  Replica& rank = ranks_.front();
+  while (!waves_.empty() && waves_.front().end < limit) {
+    const auto [steps, sequences, past] = rank.span();
+    if (steps == 0) return;
+    // The steps that end before the limit, if each takes as long as the last one did.
+    std::int64_t most = std::min<std::int64_t>(steps, DecodeSpan::kMost);
+    if (limit != kNever && pace_.ps > 0)
+      most = std::min(most, (limit - waves_.front().end).ps / pace_.ps + 1);
+    std::span<SimTime> asked(span_times_.data(), static_cast<std::size_t>(most));
+    asked = asked.first(timer_.decode_times(sequences, past, asked));
+    const SimTime from = waves_.front().end;
+    SimTime end = from;
+    const std::size_t n = rank.go_on(end, asked, limit, deliveries_.front());
+    if (windows_) windows_->add_decodes(sequences, past, rank.span_ends(n));
+    pace_ = asked[n - 1];
+    entered_ = end - pace_;
+    last_end_ = waves_.front().end = end;
+    busy_ += end - from;
+    held_ = 0;
+    steps_ += static_cast<std::int64_t>(n);
+    decode_steps_ += static_cast<std::int64_t>(n);
+  }
+}
+
 void Engine::expect(std::uint32_t request, SimTime first_token) {
   ranks_[least_loaded()].expect(request, first_token);
 }

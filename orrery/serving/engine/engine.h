@@ -138,8 +138,8 @@ class Engine {
   bool let_in_ = true;                        // the planned step may carry prompts
   std::int64_t held_ = 0;                     // steps since prompts were last let in by all ranks
   std::int64_t steps_ = 0, decode_steps_ = 0;
-  std::array<SimTime, Replica::kMostSpan> span_times_;  // of the steps of a span
-  mutable double prompt_token_seconds_ = 0;             // of predicted_ttft; 0: not yet known
+  std::array<SimTime, DecodeSpan::kMost> span_times_;  // of the steps of a span
+  mutable double prompt_token_seconds_ = 0;            // of predicted_ttft; 0: not yet known
   StepLog* log_ = nullptr;
   StepWindows* windows_ = nullptr;
   std::uint32_t place_ = 0;

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "orrery/serving/requests/sim_time.h"
+#include "orrery/serving/state/engine_state.h"
 
 namespace orrery {
 
@@ -16,6 +17,10 @@ struct KvHeld {
   std::int64_t slack = 0;     // room in them, in tokens (EngineState::slack)
   std::int64_t stranded = 0;  // free blocks that a waiting sequence could not use
 };
+inline KvHeld kv_held(const EngineState& state) {
+  const BlockPool& pool = state.kv.pool();
+  return {pool.size() - pool.free(), state.slack(), state.kv.stranded()};
+}
 
 class HeldTime {
  public:

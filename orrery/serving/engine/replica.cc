@@ -4,31 +4,6 @@
 
 namespace orrery {
 
-ReplicaCounts& ReplicaCounts::operator+=(const ReplicaCounts& r) {
-  steps += r.steps;
-  decode_steps += r.decode_steps;
-  prompt_tokens += r.prompt_tokens;
-  output_tokens += r.output_tokens;
-  evictions += r.evictions;
-  stalls += r.stalls;
-  cached_tokens += r.cached_tokens;
-  verifications += r.verifications;
-  drafts += r.drafts;
-  accepted += r.accepted;
-  busy += r.busy;
-  used_block_seconds += r.used_block_seconds;
-  slack_token_seconds += r.slack_token_seconds;
-  stranded_block_seconds += r.stranded_block_seconds;
-  adapter_loads += r.adapter_loads;
-  sequence_steps += r.sequence_steps;
-  host_fetches += r.host_fetches;
-  host_keeps += r.host_keeps;
-  disk_fetches += r.disk_fetches;
-  disk_keeps += r.disk_keeps;
-  disk_waits += r.disk_waits;
-  return *this;
-}
-
 Replica::Replica(const ReplicaConfig& config, std::unique_ptr<Scheduler> scheduler,
                  const RequestLoad& load, ReplicaObserver& observer)
     : config_(config),
@@ -232,12 +207,188 @@ void Replica::start(SimTime duration) {
   const Step& step = under_way(started_++);
   ++counts_.steps;
   counts_.decode_steps += step.chunks.empty();
-  held_time_.add(duration, holding());
+  held_time_.add(duration, kv_held(state_));
 }
 
-KvHeld Replica::holding() const {
-  const BlockPool& pool = state_.kv.pool();
-  return {pool.size() - pool.free(), state_.slack(), state_.kv.stranded()};
+void Replica::end_step(SimTime now, FrontEndDelivery& delivery) {
+  Step& step = steps_[first_];
+  first_ = place(first_ + 1);
+  --started_;
+  --count_;
+  asked_ = false;
+  counts_.sequence_steps += step.group;
+  counts_.output_tokens += step.group;
+  if (step.in_turn) return end_in_turn(step, now, delivery);
+  SimTime out = now;  // when the tokens of the decode group are delivered
+  if (step.group > 0) {
+    out = delivery.deliver(now, step.group, 0);
+    observer_.tokens(*this, step.group, out, state_.decode_group.last_end());
+  }
+  state_.decode_group.end(out);
+  for (const Made& m : step.tokens) {
+    if (m.tokens == 0) {
+      state_.decode_group.leave(state_, m.slot);
+      finish(m.slot, now, out);
+    } else {
+      end_token(m, now, delivery);
+    }
+  }
+}
+
+std::vector<Replica::Made>::const_iterator Replica::end_turns(
+    std::vector<Made>::const_iterator listed, std::vector<Made>::const_iterator end, SimTime now,
+    FrontEndDelivery& delivery) {
+  DecodeGroup& group = state_.decode_group;
+  const std::vector<Slot>& running = state_.queues.running;
+  const SimTime each = delivery.lag(1);
+  auto at = running.begin();
+  for (std::int64_t before = 0, left = group.turns().size(); left > 0;) {
+    // A part ends with the next sequence whose last token it is.
+    std::int64_t n = left;
+    bool ends = false;
+    if (listed != end && listed->tokens == 0) {
+      const auto found = std::find(at, at + left, listed->slot);
+      ends = found != at + left;
+      if (ends) n = found - at + 1;
+    }
+    const SimTime last = delivery.deliver(now, n, 0), first = last - each * (n - 1);
+    SimTime next = first;
+    auto of = at;
+    group.turns().each_run(before, n, [&](std::int64_t part, SimTime token, SimTime apart) {
+      observer_.tokens_in_turn(*this, {{of, of + part}, next, each, next - token, each - apart});
+      next += each * part;
+      of += part;
+    });
+    before += n;
+    left -= n;
+    turns_.add(n - ends, first, each);
+    at += n - ends;
+    if (!ends) continue;
+    const auto place = at - running.begin();
+    group.leave(state_, listed->slot);
+    finish(listed->slot, now, last);
+    at = running.begin() + place;
+    ++listed;
+  }
+  return listed;
+}
+
+void Replica::end_in_turn(const Step& step, SimTime now, FrontEndDelivery& delivery) {
+  DecodeGroup& group = state_.decode_group;
+  const std::int64_t number = group.ended();
+  const SimTime each = delivery.lag(1);
+  turns_.clear();
+  group.begin_turns(state_);
+  // The others, and members whose last token it is, are listed in the order in which they run.
+  auto listed = end_turns(step.tokens.begin(), step.tokens.end(), now, delivery);
+  const std::vector<Slot>& running = state_.queues.running;
+  bool members = true;  // and nothing else so far
+  for (auto i = static_cast<std::size_t>(turns_.size()); i < running.size();) {
+    const Slot slot = running[i];
+    Sequence& s = state_.at(slot);
+    const bool member = s.joined >= 0 && s.joined <= number;
+    const bool is_listed = listed != step.tokens.end() && listed->slot == slot;
+    members &= member;
+    SimTime delivered;
+    if (member) {
+      delivered = delivery.deliver(now);
+      observer_.tokens_in_turn(
+          *this, {{&running[i], 1}, delivered, each, delivered - group.last_token(s), {}});
+      s.last_token = delivered;
+      if (members && !is_listed) turns_.add(1, delivered, each);
+    }
+    if (!is_listed) {
+      ++i;
+      continue;
+    }
+    const std::size_t before = running.size();
+    if (member) {
+      group.leave(state_, slot);
+      finish(slot, now, delivered);
+    } else {
+      end_token(*listed, now, delivery);
+    }
+    ++listed;
+    if (running.size() == before) ++i;
+  }
+  // Sequences that were evicted since run no more.
+  for (; listed != step.tokens.end(); ++listed) end_token(*listed, now, delivery);
+  group.end_in_turn(now, turns_);
+}
+
+void Replica::end_token(const Made& made, SimTime now, FrontEndDelivery& delivery) {
+  ++counts_.sequence_steps;
+  Sequence& s = state_.at(made.slot);
+  counts_.output_tokens += made.tokens;
+  const SimTime delivered = delivery.deliver(now, 1, s.made);
+  observer_.token(s.request, delivered, s.last_token, s.last_token.ps == 0);
+  s.last_token = delivered;
+  s.made += made.tokens;
+  if (stages_ > 1) --s.in_flight;
+  if (s.made == s.target - s.prompt) {
+    state_.decode_group.end_other(made.slot);
+    finish(made.slot, now, delivered);
+  } else if (s.parked && s.in_flight == 0) {
+    state_.unpark(made.slot);
+  }
+}
+
+void Replica::finish(Slot slot, SimTime now, SimTime delivered) {
+  // Sequences end in about the order in which they began.
+  auto& running = state_.queues.running;
+  const auto at = std::find(running.begin(), running.end(), slot);
+  if (at != running.end()) {
+    running.erase(at);
+  } else if (!state_.at(slot).parked) {  // evicted while its last token was being made
+    state_.queues.waiting.erase(
+        std::find(state_.queues.waiting.begin(), state_.queues.waiting.end(), slot));
+  }
+  const std::uint32_t request = state_.at(slot).request;
+  --outstanding_;
+  if (config_.role == Role::kPrefill && load_.requests[request].output > 1) {
+    moves_.hold(request, slot);
+    observer_.prefilled(request, now);
+    return;
+  }
+  observer_.finished(request, delivered);
+  state_.leave(slot, false);
+}
+
+bool Replica::even(const Step& step) const {
+  return step.group == state_.decode_group.size() && !step.in_turn && step.tokens.empty() &&
+         step.chunks.empty();
+}
+
+Replica::NextSpan Replica::span() const {
+  const DecodeGroup& group = state_.decode_group;
+  // An asynchronous engine starts the step that is planned, and plans those after it.
+  const std::size_t known = async_ ? 2 : 1;
+  if (stages_ > 1 || count_ != known || started_ != 1) return {};
+  if (!state_.queues.waiting.empty() && disturbed_) return {};
+  if (moves_.any_arrived() && running() < state_.limits().max_num_seqs) return {};
+  for (std::size_t i = 0; i < known; ++i) {
+    if (!even(under_way(i))) return {};
+  }
+  if (!scheduler_->repeats(state_) || group.blocks_needed(state_) > state_.kv.pool().free())
+    return {};
+  return {group.even_steps(), group.size(), group.past() - (async_ ? group.size() : 0)};
+}
+
+std::size_t Replica::go_on(SimTime& now, std::span<const SimTime> times, SimTime limit,
+                           FrontEndDelivery& delivery) {
+  DecodeGroup& group = state_.decode_group;
+  const std::size_t n =
+      span_.take_blocks(span_.begin(now, times, limit), times, async_, state_, held_time_);
+  now = span_.ends(n).back();
+  const std::int64_t sequences = group.size();
+  const auto steps = static_cast<std::int64_t>(n);
+  group.end(span_.deliver(n, times, *this, delivery, observer_), steps);
+  counts_.steps += steps;
+  counts_.decode_steps += steps;
+  counts_.sequence_steps += sequences * steps;
+  counts_.output_tokens += sequences * steps;
+  for (std::size_t i = 0; i < count_; ++i) under_way(i).shape.decode_past += sequences * steps;
+  return n;
 }
 
 ReplicaCounts Replica::counts() const {
@@ -252,86 +403,34 @@ ReplicaCounts Replica::counts() const {
 void Replica::expect(std::uint32_t request, SimTime first_token) {
   const Slot slot = state_.adopt(request);
   state_.at(slot).last_token = first_token;
-  expected_.push_back(slot);
+  moves_.expect(slot);
   ++outstanding_;
 }
 
 void Replica::take_blocks(SimTime now) {
-  // Evicted requests go first. Expected ones would otherwise take the blocks that these gave up,
-  // for ever.
-  while (!expected_.empty() && state_.queues.waiting.empty() &&
-         state_.take_prompt_blocks(expected_.front())) {
-    const Slot slot = expected_.front();
-    expected_.pop_front();
-    const Sequence& s = state_.at(slot);
-    held_.push_back({s.request, slot});
+  while (const std::optional<Slot> slot = moves_.allocate(state_)) {
+    const Sequence& s = state_.at(*slot);
     counts_.cached_tokens += s.found;
     observer_.allocated(s.request, now, s.prompt - s.found);
   }
 }
 
-std::vector<Replica::Held>::const_iterator Replica::find(const std::vector<Held>& in,
-                                                         std::uint32_t request) {
-  return std::find_if(in.begin(), in.end(),
-                      [request](const Held& h) { return h.request == request; });
-}
-
-bool Replica::holds(std::uint32_t request) const { return find(held_, request) != held_.end(); }
-
 void Replica::continue_with(std::uint32_t request) {
   disturbed_ = true;
-  const auto at = find(held_, request);
-  resumed_.push_back(at->slot);
-  held_.erase(at);
+  moves_.arrive(request);
 }
 
 void Replica::release(std::uint32_t request, bool may_return) {
   disturbed_ = true;
-  const auto at = find(held_, request);
-  state_.leave(at->slot, may_return);
-  held_.erase(at);
+  moves_.release(request, may_return, state_);
 }
 
 bool Replica::abandon(std::uint32_t request) {
   disturbed_ = true;
-  if (const auto at = find(held_, request); at != held_.end()) {
-    if (config_.role == Role::kDecode) {
-      state_.kv.retract(state_.at(at->slot));
-      --outstanding_;  // where a prompt is computed, it no longer counts
-    }
-    state_.leave(at->slot, true);
-    held_.erase(at);
-    return true;
-  }
-  const auto at = std::find_if(expected_.begin(), expected_.end(),
-                               [&](Slot slot) { return state_.at(slot).request == request; });
-  if (at == expected_.end()) return false;
-  state_.leave(*at, true);
-  expected_.erase(at);
-  --outstanding_;
+  const bool decodes = config_.role == Role::kDecode;
+  if (!moves_.abandon(request, decodes, state_)) return false;
+  outstanding_ -= decodes;  // where a prompt is computed, it no longer counts
   return true;
-}
-
-// Sequences whose KV cache came from another engine run before any newcomer.
-// Sequences whose adapter would be more than adapter_slots among the running are passed over.
-void Replica::resume() {
-  if (resumed_.empty()) return;
-  const std::int64_t slots = config_.kv.adapter_slots;
-  AdapterSet in_use;
-  if (slots > 0) {
-    for (Slot slot : state_.queues.running) in_use.add(state_.at(slot).adapter);
-  }
-  for (auto at = resumed_.begin();
-       at != resumed_.end() && running() < state_.limits().max_num_seqs;) {
-    const std::int32_t adapter = state_.at(*at).adapter;
-    if (slots > 0 && adapter >= 0 && in_use.size() >= slots && !in_use.has(adapter)) {
-      ++at;
-      continue;
-    }
-    if (slots > 0) in_use.add(adapter);
-    state_.run(*at);
-    at = resumed_.erase(at);
-  }
 }
 
 void Replica::list_requests(std::vector<std::uint32_t>& out) const {
@@ -342,9 +441,7 @@ void Replica::list_requests(std::vector<std::uint32_t>& out) const {
       if (state_.at(m.slot).parked) out.push_back(state_.at(m.slot).request);
     }
   }
-  for (const Held& h : held_) out.push_back(h.request);
-  for (Slot s : expected_) out.push_back(state_.at(s).request);
-  for (Slot s : resumed_) out.push_back(state_.at(s).request);
+  moves_.list_requests(state_, out);
 }
 
 }  // namespace orrery

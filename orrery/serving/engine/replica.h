@@ -14,135 +14,26 @@
 // no expected request gets blocks.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "orrery/serving/engine/decode_span.h"
 #include "orrery/serving/engine/delivery.h"
 #include "orrery/serving/engine/held_time.h"
+#include "orrery/serving/engine/kv_moves.h"
+#include "orrery/serving/engine/replica_config.h"
+#include "orrery/serving/engine/replica_counts.h"
+#include "orrery/serving/engine/replica_observer.h"
 #include "orrery/serving/schedulers/scheduler.h"
 #include "orrery/serving/state/adapters.h"
 #include "orrery/serving/state/engine_state.h"
 #include "orrery/serving/steps/speculation.h"
 #include "orrery/serving/steps/step_timer.h"
-#include "orrery/workload/plan/engine.h"
-#include "orrery/workload/plan/plan.h"
 
 namespace orrery {
-
-enum class Role : std::uint8_t { kServe, kPrefill, kDecode };
-
-// An engine as it is simulated: its profile, its layout over GPUs, its memory and its techniques.
-struct ReplicaConfig {
-  // The profile, with the defaults that it takes on its GPUs: the scheduler with its parameters,
-  // the block size, the front end, and the additional times of first steps.
-  EngineProfile engine;
-  ParallelPlan plan;           // dp: ranks of attention data parallelism; pp: pipeline stages
-  std::int64_t kv_blocks = 0;  // of one rank
-  KvOptions kv;                // of one rank
-  Role role = Role::kServe;
-  Speculation speculation;
-  // Time of copying a LoRA adapter from the host. A step waits for the adapters that it needs and
-  // that are not on the GPU (vLLM loads them before the step). kv.adapter_slots of them are on the
-  // GPU, or those in the KV pool (KvOptions::adapter_blocks).
-  SimTime adapter_load;
-  SimTime host_block_copy;  // copy of a KV block from host memory, for which the step waits
-  SimTime disk_block_read, disk_block_write;  // of a KV block; a disk works on one after the other
-
-  // Whether a step is planned while the one before it runs. Stages have steps under way instead.
-  bool async() const { return engine.scheduler.async_scheduling && plan.pp == 1; }
-  // Time of the front end for each token (delivery.h), and the additional time for each token of
-  // the answer before it. With the latter decodes are no group.
-  SimTime delivery() const { return sim_time(engine.execution.delivery()); }
-  SimTime delivery_per_past_token() const {
-    return sim_time(engine.execution.delivery(1)) - delivery();
-  }
-  // Tokens that the KV memory of a rank holds if no window gives blocks back.
-  std::int64_t kv_tokens() const {
-    return kv_blocks / (kv.groups.separate_pools() ? 1 : kv.groups.count()) *
-           engine.memory.block_size;
-  }
-  bool adapters() const { return kv.adapter_slots > 0 || kv.adapter_blocks > 0; }
-};
-
-class Replica;
-
-// One token of each of some running sequences, delivered one after the other.
-struct TokensInTurn {
-  std::span<const Slot> of;
-  SimTime first, each;  // the time of the first of them, and the time from one to the next
-  // From the token before of the first sequence to its token, and how much longer that is from each
-  // to the next, at least 0.
-  SimTime gap, growth;
-};
-
-// Times between the tokens of consecutive steps.
-struct TokenGaps {
-  std::span<const SimTime> each;
-  SimTime sum, least, most;  // of `each`; without meaning if it is empty
-};
-
-// Receives what a replica does, in order of time. Requests are indices in the load.
-class ReplicaObserver {
- public:
-  virtual ~ReplicaObserver() = default;
-  // The request's first step was planned; `cached` prompt tokens were in the prefix cache.
-  virtual void scheduled(std::uint32_t request, SimTime now, std::int32_t cached) = 0;
-  // The request lost its KV cache, which is computed again.
-  virtual void evicted(std::uint32_t request) = 0;
-  // The request could decode, but the step computes prompts.
-  virtual void stalled(std::uint32_t request) = 0;
-  // The request's next token, or several that one step made, are delivered at `now` (delivery.h).
-  // `first`: the first token of the request. `before`: when the token before was delivered.
-  virtual void token(std::uint32_t request, SimTime now, SimTime before, bool first) = 0;
-  // The same for tokens none of which is a first token.
-  virtual void tokens_in_turn(const Replica& from, const TokensInTurn& tokens);
-  // The same for one token of each of `sequences` members of the decode group, none of which is a
-  // first token. DecodeGroup::list_ending names their requests.
-  virtual void tokens(const Replica& from, std::int64_t sequences, SimTime now, SimTime before) = 0;
-  // The same for consecutive steps: the tokens of the first are delivered at `now`, and those of
-  // the next ones `gaps` after each other.
-  virtual void tokens_of(const Replica& from, std::int64_t sequences, SimTime now, SimTime before,
-                         const TokenGaps& gaps) {
-    tokens(from, sequences, now, before);
-    for (const SimTime gap : gaps.each) tokens(from, sequences, now + gap, now), now += gap;
-  }
-  // The request's last token is delivered at `now`.
-  virtual void finished(std::uint32_t request, SimTime now) = 0;
-  // Disaggregated prefill: the prompt is computed, and its KV cache can be fetched.
-  virtual void prefilled(std::uint32_t request, SimTime now) = 0;
-  // Disaggregated prefill: the replica that decodes has blocks for the prompt, of which `tokens`
-  // tokens were not in its prefix cache.
-  virtual void allocated(std::uint32_t request, SimTime now, std::int32_t tokens) = 0;
-};
-
-// Sums over the life of a replica.
-struct ReplicaCounts {
-  std::int64_t steps = 0, decode_steps = 0;
-  std::int64_t prompt_tokens = 0;  // computed, those computed again after evictions included
-  std::int64_t output_tokens = 0;
-  std::int64_t evictions = 0, stalls = 0;
-  std::int64_t cached_tokens = 0;  // prompt tokens found in the prefix cache
-  // Speculative decoding: steps of sequences with drafts, drafts verified, drafts accepted (those
-  // beyond the end of the output included).
-  std::int64_t verifications = 0, drafts = 0, accepted = 0;
-  std::int64_t adapter_loads = 0;
-  std::int64_t sequence_steps = 0;  // sequences that got a token, summed over steps
-  Seconds busy;  // sum of the steps' durations; of a fleet it may exceed SimTime's range
-  // Integrals over busy time: blocks in use, room in them in tokens (EngineState::slack), free
-  // blocks that a waiting sequence could not use (KvMemory::stranded).
-  double used_block_seconds = 0, slack_token_seconds = 0, stranded_block_seconds = 0;
-  std::int64_t host_fetches = 0, host_keeps = 0;  // KV blocks copied from and to the host
-  std::int64_t disk_fetches = 0, disk_keeps = 0;  // KV blocks copied from and to the disk
-  Seconds disk_waits;                             // time that steps waited for the disk
-
-  bool operator==(const ReplicaCounts&) const = default;
-  ReplicaCounts& operator+=(const ReplicaCounts& other);
-};
 
 class Replica {
  public:
@@ -168,24 +59,23 @@ class Replica {
   // sequences finish.
   void end_step(SimTime now, FrontEndDelivery& delivery);
 
-  // ---- spans: consecutive steps in which the same sequences decode and nothing else happens ----
+  // ---- spans (decode_span.h) ----
 
-  struct DecodeSpan {
+  struct NextSpan {
     std::int64_t steps = 0;                // most that can follow the running one; 0: none
     std::int64_t sequences = 0, past = 0;  // of the first of them
   };
   // The span that begins when the running step ends, if no request comes or goes before.
-  DecodeSpan span() const;
+  NextSpan span() const;
   // Does what end_step(), plan_ahead() and start() do for the steps of span(), which take `times`
   // one after the other: the running step ends at `now` and the first one starts. Stops before a
   // step ends at `limit` or later, and before too few blocks are free for one that is planned.
   // Returns the number of steps that ended, at least one. `now` becomes the end of the step that
-  // runs then. REQUIRES now < limit, and at most span().steps and kMostSpan times.
-  static constexpr std::size_t kMostSpan = 64;
+  // runs then. REQUIRES now < limit, and at most span().steps and DecodeSpan::kMost times.
   std::size_t go_on(SimTime& now, std::span<const SimTime> times, SimTime limit,
                     FrontEndDelivery& delivery);
   // The times at which the `n` steps of the last go_on() started, and the end of the last one.
-  std::span<const SimTime> span_ends(std::size_t n) const { return {span_ends_.data(), n + 1}; }
+  std::span<const SimTime> span_ends(std::size_t n) const { return span_.ends(n); }
 
   // Disaggregated prefill. The request will decode here, and waits for blocks.
   void expect(std::uint32_t request, SimTime first_token);
@@ -198,9 +88,9 @@ class Replica {
   // replica once more, because an engine that decodes can fail; its blocks can then be found again.
   void release(std::uint32_t request, bool may_return);
   // Whether the request waits here for one of these two calls.
-  bool holds(std::uint32_t request) const;
+  bool holds(std::uint32_t request) const { return moves_.holds(request); }
   // Whether some request does.
-  bool holds_any() const { return !held_.empty(); }
+  bool holds_any() const { return moves_.holds_any(); }
   // A request that is expected or held gives back what it has here and is forgotten. False if it is
   // neither.
   bool abandon(std::uint32_t request);
@@ -230,16 +120,11 @@ class Replica {
     std::vector<PromptChunk> chunks;
     SimTime loading;
   };
-  struct Held {
-    std::uint32_t request;
-    Slot slot;
-  };
   std::size_t depth() const;
   // The i-th of the ring. REQUIRES i < steps_.size().
   Step& under_way(std::size_t i) { return steps_[place(first_ + i)]; }
   const Step& under_way(std::size_t i) const { return steps_[place(first_ + i)]; }
   std::size_t place(std::size_t i) const { return i < steps_.size() ? i : i - steps_.size(); }
-  KvHeld holding() const;
   // Whether the step computes one token of each member of the decode group and nothing else.
   bool even(const Step& step) const;
   void ask();
@@ -262,17 +147,13 @@ class Replica {
                                               FrontEndDelivery& delivery);
   // The step has ended, which made tokens of a sequence outside of the decode group.
   void end_token(const Made& made, SimTime now, FrontEndDelivery& delivery);
-  // The members of the decode group take the blocks of a span of `n` steps, which take `times` and
-  // whose ends are span_ends_. Returns the number of steps before too few are free for one.
-  std::size_t take_span_blocks(std::size_t n, std::span<const SimTime> times);
-  // The tokens of a span of `n` steps, whose ends are span_ends_, go out. Returns when those of the
-  // last one are delivered.
-  SimTime deliver_span(std::size_t n, std::span<const SimTime> times, FrontEndDelivery& delivery);
   void sort_as_they_run(Step& step) const;
   // The last token of a sequence was made at `now`.
   void finish(Slot slot, SimTime now, SimTime delivered);
-  void resume();
-  static std::vector<Held>::const_iterator find(const std::vector<Held>& in, std::uint32_t request);
+  // Runs requests whose KV cache has arrived.
+  void resume() {
+    if (moves_.any_arrived()) moves_.run_arrived(state_);
+  }
 
   const ReplicaConfig& config_;
   const std::int32_t stages_;
@@ -293,14 +174,10 @@ class Replica {
   bool asked_ = false;      // and nothing to plan until the oldest running step ends
   bool disturbed_ = false;  // requests came, or gave back blocks, since a step was last planned
   std::int64_t outstanding_ = 0, prompt_ahead_ = 0;
-  std::vector<Held> held_;     // prefilled, or with blocks: until their KV cache has moved
-  std::deque<Slot> expected_;  // to decode here, without blocks yet
-  std::deque<Slot> resumed_;   // KV cache here, waiting for max_num_seqs
-  ReplicaCounts counts_;       // without what held_time_ has
+  KvMoves moves_;
+  ReplicaCounts counts_;  // without what held_time_ has
   HeldTime held_time_;
-  // The times at which the steps of a span end, and the times between deliveries of their tokens.
-  std::array<SimTime, kMostSpan + 1> span_ends_;
-  std::array<SimTime, kMostSpan> span_gaps_;
+  DecodeSpan span_;
 };
 
 }  // namespace orrery

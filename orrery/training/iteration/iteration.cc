@@ -27,13 +27,12 @@ struct EqualStages {
   Seconds idle;    // idle time of a stage if pairs hid nothing
   Seconds hidden;  // exchange of experts that pairs hide
 };
-EqualStages equal_stages(const IterationParts& parts, const TrainingConstants& k,
-                         const TrainingJob& job, const std::vector<ChunkTime>& chunks,
+EqualStages equal_stages(const ChunkSetting& s, const std::vector<ChunkTime>& chunks,
                          Seconds stage) {
   ScheduledChunk mean;
   for (const ChunkTime& t : chunks) {
     const double share = 1.0 / static_cast<double>(chunks.size());
-    const ScheduledChunk c = scheduled({parts, k, job}, t);
+    const ScheduledChunk c = scheduled(s, t);
     mean.forward += share * c.forward;
     mean.backward_input += share * c.backward_input;
     mean.backward_weight += share * c.backward_weight;
@@ -43,15 +42,15 @@ EqualStages equal_stages(const IterationParts& parts, const TrainingConstants& k
     mean.backward_experts += share * c.backward_experts;
     mean.exchange_slowdown = c.exchange_slowdown;
   }
-  const PipelineSchedule& schedule = schedule_of(job.plan);
-  const PipelineShape shape = shape_of(job);
+  const PipelineSchedule& schedule = schedule_of(s.job.plan);
+  const PipelineShape shape = shape_of(s.job);
   const Seconds paired = schedule.closed_form(shape, mean).total;
   Seconds alone = paired;
   if (mean.forward_exchange + mean.backward_exchange > Seconds(0)) {
     mean.forward_exchange = mean.backward_exchange = Seconds(0);
     alone = schedule.closed_form(shape, mean).total;
   }
-  return {alone - static_cast<double>(job.micro_batches()) * stage, alone - paired};
+  return {alone - static_cast<double>(s.job.micro_batches()) * stage, alone - paired};
 }
 
 }  // namespace
@@ -84,9 +83,9 @@ struct StagesExposed {
   // Time by which the last sends of the stages take longer, because gradients share their port.
   Seconds last_sends;
 };
-StagesExposed stages_exposed(const IterationParts& parts, const TrainingConstants& k,
-                             const TrainingJob& job, const std::vector<ChunkTime>& kinds,
+StagesExposed stages_exposed(const ChunkSetting& setting, const std::vector<ChunkTime>& kinds,
                              const std::vector<ChunkTime>& contended) {
+  const auto& [parts, k, job, fidelity] = setting;
   const TrainingPlan& p = job.plan;
   const PipelineSchedule& schedule = schedule_of(p);
   // True: each stage begins its first forward after the stage before it, and ends its last backward
@@ -159,84 +158,131 @@ IterationTime scaled(IterationTime t, double factor) {
   return t;
 }
 
-IterationTime iteration_time(const IterationParts& parts, const TrainingConstants& k,
-                             const TrainingJob& job) {
-  const TrainingPlan& p = job.plan;
-  const double m = static_cast<double>(job.micro_batches());
+namespace {
+
+std::vector<ChunkTime> chunk_times(const ChunkSetting& s) {
   std::vector<ChunkTime> kinds;
-  kinds.reserve(parts.kinds.size());
-  for (const ChunkParts& kind : parts.kinds) kinds.push_back(chunk_time({parts, k, job}, kind));
+  kinds.reserve(s.iteration.kinds.size());
+  for (const ChunkParts& kind : s.iteration.kinds) kinds.push_back(chunk_time(s, kind));
+  return kinds;
+}
 
-  // The time of one micro-batch on each stage. Schedules with two copies of the model run half of
-  // the micro-batches on each copy.
-  const double copies = p.pp > 1 ? schedule_of(p).copies() : 1;
-  Seconds all, slowest;
-  std::vector<int> critical;
-  for (int s = 0; s < p.pp; ++s) {
-    Seconds stage;
-    std::vector<int> chunks = chunks_of_stage(job, s);
-    for (const int c : chunks) stage += of_chunk(parts, kinds, c).total() / copies;
-    all += stage;
-    if (critical.empty() || stage > slowest) slowest = stage, critical = std::move(chunks);
+// Copies of the model in a pipeline. Schedules with two of them run half of the micro-batches on
+// each.
+double copies_of(const TrainingPlan& plan) { return plan.pp > 1 ? schedule_of(plan).copies() : 1; }
+
+// The pipeline stage with the most work. Times are of one micro-batch.
+struct SlowestStage {
+  std::vector<int> chunks;  // its virtual stages
+  Seconds time;
+  Seconds all;  // the sum over all stages
+};
+SlowestStage slowest_stage(const ChunkSetting& s, const std::vector<ChunkTime>& kinds) {
+  const double copies = copies_of(s.job.plan);
+  SlowestStage slowest;
+  for (int stage = 0; stage < s.job.plan.pp; ++stage) {
+    Seconds time;
+    std::vector<int> chunks = chunks_of_stage(s.job, stage);
+    for (const int c : chunks) time += of_chunk(s.iteration, kinds, c).total() / copies;
+    slowest.all += time;
+    if (slowest.chunks.empty() || time > slowest.time)
+      slowest.time = time, slowest.chunks = std::move(chunks);
   }
-  std::vector<ChunkTime> stage;
-  for (const int c : critical) stage.push_back(of_chunk(parts, kinds, c));
+  return slowest;
+}
 
-  IterationTime out;
-  for (const int c : critical) {
-    const ChunkParts& chunk =
-        parts.kinds[static_cast<std::size_t>(parts.kind[static_cast<std::size_t>(c)])];
+// Adds the passes of all micro-batches on a stage with these virtual stages.
+void add_passes(const ChunkSetting& s, const std::vector<ChunkTime>& kinds,
+                const std::vector<int>& chunks, IterationTime& out) {
+  const double runs = static_cast<double>(s.job.micro_batches()) / copies_of(s.job.plan);
+  Seconds forward, backward;
+  for (const int c : chunks) {
+    const ChunkParts& parts = s.iteration.of_chunk(c);
     for (std::size_t cost = 0; cost < kTrainingCosts; ++cost) {
       for (std::size_t pass = 0; pass < kTrainingPasses; ++pass)
-        out.work[cost] += m / copies *
-                          cost_time({parts, k, job}, chunk, static_cast<TrainingCost>(cost),
-                                    static_cast<TrainingPass>(pass));
+        out.work[cost] += runs * cost_time(s, parts, static_cast<TrainingCost>(cost),
+                                           static_cast<TrainingPass>(pass));
     }
-    const ChunkTime& t = of_chunk(parts, kinds, c);
-    out.launches += m / copies * t.launch_bound;
-    out.sharding += m / copies * (t.forward_exposed + t.backward_exposed);
+    const ChunkTime& t = of_chunk(s.iteration, kinds, c);
+    out.launches += runs * t.launch_bound;
+    out.sharding += runs * (t.forward_exposed + t.backward_exposed);
+    forward += t.forward;
+    backward += t.backward_input + t.backward_weight;
   }
+  if (forward + backward > Seconds(0)) out.forward = forward / (forward + backward);
+}
+
+// Adds the idle time of the pipeline and its sends, and subtracts the exchange of experts that
+// pairs of micro-batches hide.
+void add_pipeline(const ChunkSetting& s, const std::vector<ChunkTime>& kinds,
+                  const SlowestStage& slowest, IterationTime& out) {
+  const TrainingPlan& p = s.job.plan;
   if (p.pp > 1 || p.ep_overlap) {
-    const auto [idle, hidden] = equal_stages(parts, k, job, stage, slowest);
-    const double uneven = p.pp > 1 ? (all - slowest) / ((p.pp - 1) * slowest) : 0;
+    std::vector<ChunkTime> stage;
+    for (const int c : slowest.chunks) stage.push_back(of_chunk(s.iteration, kinds, c));
+    const auto [idle, hidden] = equal_stages(s, stage, slowest.time);
+    const double uneven = p.pp > 1 ? (slowest.all - slowest.time) / ((p.pp - 1) * slowest.time) : 0;
     constexpr double kRounding = 1e-9;
-    if (idle > kRounding * slowest) out.bubble = k[C::kPipeline] * uneven * idle;
+    if (idle > kRounding * slowest.time) out.bubble = s.constants[C::kPipeline] * uneven * idle;
     Seconds& exchange = out.work[at(TrainingCost::kExpertExchange)];
     exchange = std::max(Seconds(0), exchange - hidden);
   }
   // Every micro-batch is sent forward and back by each stage. The sends of the first and the last
   // micro-batches also fill and drain the pipeline.
-  out.sends = p.pp > 1 ? 2 * (k[C::kSend] * m * p.vp + (p.pp - 1)) * parts.send : Seconds(0);
+  const double m = static_cast<double>(s.job.micro_batches());
+  if (p.pp > 1) out.sends = 2 * (s.constants[C::kSend] * m * p.vp + (p.pp - 1)) * s.iteration.send;
+}
 
-  Seconds late_reduce, late_gather, optimizer, on_host;
-  for (const StageParts& of_stage : parts.stages) {
-    late_reduce = std::max(late_reduce, of_stage.late_reduce);
-    late_gather = std::max(late_gather, late_gather_time(of_stage, k));
-    optimizer = std::max(optimizer, of_stage.optimizer);
-    on_host = std::max(on_host, host_step(of_stage, Fidelity::kClosedForm));
-  }
-  Seconds forward, backward;
-  for (const ChunkTime& t : stage) {
-    forward += t.forward;
-    backward += t.backward_input + t.backward_weight;
-  }
-  if (forward + backward > Seconds(0)) out.forward = forward / (forward + backward);
-  // Chunks whose passes share a port with weights and gradients that travel between nodes.
-  std::vector<ChunkTime> contended;
+// The times of chunks whose passes share a port with weights and gradients that travel between
+// nodes; empty if none does.
+std::vector<ChunkTime> contended_times(const ChunkSetting& s, const std::vector<ChunkTime>& kinds) {
   Seconds once;
-  for (const StageParts& s : parts.stages) once += s.reduce_on_port + s.gather_on_port;
+  for (const StageParts& stage : s.iteration.stages)
+    once += stage.reduce_on_port + stage.gather_on_port;
   Seconds of_passes;
   for (const ChunkTime& t : kinds)
     of_passes += t.forward_on_port + t.backward_input_on_port + t.backward_weight_on_port;
-  if (p.dp_overlap && once > Seconds(0) && of_passes > Seconds(0)) {
-    for (std::size_t i = 0; i < kinds.size(); ++i)
-      contended.push_back(contended_time({parts, k, job}, parts.kinds[i], kinds[i]));
+  std::vector<ChunkTime> contended;
+  if (!s.job.plan.dp_overlap || once <= Seconds(0) || of_passes <= Seconds(0)) return contended;
+  for (std::size_t i = 0; i < kinds.size(); ++i)
+    contended.push_back(contended_time(s, s.iteration.kinds[i], kinds[i]));
+  return contended;
+}
+
+// Adds the update of the weights, once an iteration: gradients, the optimizer, updated weights.
+void add_update(const ChunkSetting& s, const std::vector<ChunkTime>& kinds, IterationTime& out) {
+  const TrainingConstants& k = s.constants;
+  Seconds late_reduce, late_gather, optimizer, on_host;
+  for (const StageParts& stage : s.iteration.stages) {
+    late_reduce = std::max(late_reduce, stage.late_reduce);
+    late_gather = std::max(late_gather, late_gather_time(stage, k));
+    optimizer = std::max(optimizer, stage.optimizer);
+    on_host = std::max(on_host, host_step(stage, Fidelity::kClosedForm));
   }
-  const StagesExposed left = stages_exposed(parts, k, job, kinds, contended);
+  const StagesExposed left = stages_exposed(s, kinds, contended_times(s, kinds));
   out.sends += left.last_sends;
   out.reduce = left.reduce + late_reduce;
   out.gather = left.gather + late_gather;
   out.optimizer = k[C::kOptimizer] * optimizer + on_host + left.to_host;
+}
+
+}  // namespace
+
+std::vector<int> slowest_chunks(const IterationParts& parts, const TrainingConstants& k,
+                                const TrainingJob& job) {
+  const ChunkSetting setting{parts, k, job};
+  return slowest_stage(setting, chunk_times(setting)).chunks;
+}
+
+IterationTime iteration_time(const IterationParts& parts, const TrainingConstants& k,
+                             const TrainingJob& job) {
+  const ChunkSetting setting{parts, k, job};
+  const std::vector<ChunkTime> kinds = chunk_times(setting);
+  const SlowestStage slowest = slowest_stage(setting, kinds);
+  IterationTime out;
+  add_passes(setting, kinds, slowest.chunks, out);
+  add_pipeline(setting, kinds, slowest, out);
+  add_update(setting, kinds, out);
   out.host = k.host_time();
   Seconds communication;  // of the passes
   for (const TrainingCost c : kCollectiveCosts) communication += out.work[at(c)];
@@ -244,7 +290,7 @@ IterationTime iteration_time(const IterationParts& parts, const TrainingConstant
   for (const Seconds s : out.work) passes += s;
   out.stragglers =
       straggler_time(passes - communication + out.launches + out.bubble + out.optimizer,
-                     static_cast<double>(p.devices()), k.jitter());
+                     static_cast<double>(job.plan.devices()), k.jitter());
   out.total = passes + out.launches + out.sharding + out.bubble + out.sends + out.reduce +
               out.gather + out.optimizer + out.host + out.stragglers;
   return out;

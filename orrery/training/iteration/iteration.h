@@ -38,6 +38,8 @@
 // gradients of a stage with its last send (shared_port.h).
 #pragma once
 
+#include <vector>
+
 #include "orrery/training/iteration/chunk_time.h"
 #include "orrery/training/iteration/constants.h"
 #include "orrery/training/iteration/iteration_parts.h"
@@ -86,6 +88,10 @@ struct IterationTime {
 IterationTime scaled(IterationTime time, double factor);
 IterationTime iteration_time(const IterationParts& parts, const TrainingConstants& k,
                              const TrainingJob& job);
+
+// The virtual stages of the pipeline stage with the most work, whose time IterationTime states.
+std::vector<int> slowest_chunks(const IterationParts& parts, const TrainingConstants& k,
+                                const TrainingJob& job);
 
 // Time of the forward passes of a global batch, and of the host: an iteration of evaluation.
 Seconds forward_time(const IterationTime& time);

@@ -86,6 +86,9 @@ struct IterationParts {
   std::vector<ChunkParts> kinds;  // of virtual stages that differ
   std::vector<int> kind;          // index in `kinds` of each virtual stage, in model order
   std::vector<StageParts> stages;
+  const ChunkParts& of_chunk(int virtual_stage) const {
+    return kinds[static_cast<std::size_t>(kind[static_cast<std::size_t>(virtual_stage)])];
+  }
   bool async_gradients = false;  // StackTraits::async_gradients
   Seconds send;                  // activations of a micro-batch to the next stage
   Bytes send_bytes;              // of a send
@@ -107,9 +110,6 @@ struct TrainingTerm {
   Bound bound = Bound::kNetwork;
   Seconds least;  // time at the data sheet's peaks; 0 for collectives
 };
-
-// Bandwidth between a GPU and its host, each way.
-BytesPerSecond host_link(const Gpu& gpu);
 
 class ErrorSum;
 
@@ -135,10 +135,6 @@ class IterationModel {
                    IterationParts& whole, ErrorSum& wires) const;
   StageParts stage(const TrainingJob& job, const StackTraits& stack, const std::vector<int>& chunks,
                    ErrorSum& wires) const;
-
-  // The step of the optimizer: `owned` parameters that the rank updates, and `products` of the
-  // stage's that are matrices of layers.
-  void add_optimizer(StageParts& out, const TrainingJob& job, double owned, double products) const;
 
   const Architecture& model_;
   const Cluster& cluster_;

@@ -1,8 +1,10 @@
-// The step of the optimizer on a stage: IterationModel::add_optimizer.
+#include "orrery/training/iteration/optimizer_parts.h"
+
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
-#include "orrery/training/iteration/iteration_parts.h"
+#include "orrery/training/iteration/host_link.h"
 
 namespace orrery {
 namespace {
@@ -16,20 +18,8 @@ constexpr BytesPerSecond kHostMemory = BytesPerSecond(50e9);
 // during the step of the next one (TILE in csrc/includes/cpu_adam.h).
 constexpr double kHostTile = 128 << 20;
 
-}  // namespace
-
-// If the catalog has none, that of PCIe 4.0 x16: 31.5 GB/s by its specification, of which copies
-// reach about 25 GB/s.
-BytesPerSecond host_link(const Gpu& gpu) {
-  return gpu.host_link.bandwidth.value_or(BytesPerSecond(25e9));
-}
-
-void IterationModel::add_optimizer(StageParts& out, const TrainingJob& job, double owned,
-                                   double products) const {
-  const Bytes gradient = bytes_per_element(job.precision.gradients);
-  const Bytes weight =
-      job.precision.fp8_parameters ? Bytes(1) : bytes_per_element(job.precision.activations);
-  const auto parameters = static_cast<std::int64_t>(std::max(1.0, owned));
+// Bytes that the optimizer reads and writes in a step.
+OptimizerStep optimizer_step(std::int64_t parameters, const TrainingJob& job) {
   const TrainingPrecision& f = job.precision;
   OptimizerStep step =
       adam_step(parameters, f.activations, f.gradients,
@@ -39,37 +29,51 @@ void IterationModel::add_optimizer(StageParts& out, const TrainingJob& job, doub
     step.read -= moment, step.written -= moment;  // one moment
   if (job.optimizer == Optimizer::kAdafactor)
     step.read -= 2 * moment, step.written -= 2 * moment;  // rows and columns alone
-  // The norm of the gradients reads them once more.
-  const OptimizerStep norm{parameters, gradient, Bytes(0)};
-  const Seconds kernel = kernels_.predict(step).time.value;
+  return step;
+}
+
+// Five Newton-Schulz steps of a matrix [a, b] with a <= b: 4 a^2 b + 2 a^3 FLOPs each (Jordan et
+// al. 2024); b is about 3 a in the projections of a layer. `products`: parameters of the stage's
+// matrices, before ZeRO divides them.
+Seconds newton_schulz_time(const KernelModel& kernels, double hidden, const TrainingPlan& plan,
+                           double products) {
+  const double side = hidden / plan.tp;
+  const double owned = products / (plan.zero == 0 ? 1 : plan.sharding());
+  const double flops_of = 5 * (4 + 2.0 / 3) * side * owned;
+  const auto length = static_cast<std::int64_t>(side);
+  const Gemm g{length, length, length, 1, Format::kBf16, false};
+  return kernels.predict(g).time.value * (flops_of / flops(g).value());
+}
+
+}  // namespace
+
+void add_optimizer(const KernelModel& kernels, const Gpu& gpu, double hidden,
+                   const TrainingJob& job, const UpdatedParameters& updated, StageParts& out) {
+  const double owned = updated.owned;
+  const auto parameters = static_cast<std::int64_t>(std::max(1.0, owned));
+  const Bytes gradient = bytes_per_element(job.precision.gradients);
+  const OptimizerStep step = optimizer_step(parameters, job);
+  const Seconds kernel = kernels.predict(step).time.value;
   // fp16 gradients are divided by the scale of the loss and checked for overflow, in place.
   Seconds scaling;
-  if (f.compute == Dtype::kFp16)
-    scaling = kernels_.predict(OptimizerStep{parameters, gradient, gradient}).time.value;
+  if (job.precision.compute == Dtype::kFp16)
+    scaling = kernels.predict(OptimizerStep{parameters, gradient, gradient}).time.value;
+  // The norm of the gradients reads them once more.
+  const Seconds norm = kernels.predict(OptimizerStep{parameters, gradient, Bytes(0)}).time.value;
   if (job.offload_optimizer) {
-    const BytesPerSecond link = host_link(cluster_.gpu());
+    const Bytes weight =
+        job.precision.fp8_parameters ? Bytes(1) : bytes_per_element(job.precision.activations);
+    const BytesPerSecond link = host_link(gpu);
     out.to_host = owned * gradient / link;
     out.host_step = owned * (step.read + step.written) / kHostMemory;
     out.from_host = owned * weight / link;
     out.host_pieces = static_cast<int>(std::ceil(std::max(1.0, owned) / kHostTile));
-    out.optimizer = scaling + kernels_.predict(norm).time.value;
+    out.optimizer = scaling + norm;
     return;
   }
-  out.optimizer = kernel + scaling + kernels_.predict(norm).time.value;
-  if (job.optimizer == Optimizer::kMuon) {
-    // Five Newton-Schulz steps of a matrix [a, b] with a <= b: 4 a^2 b + 2 a^3 FLOPs each (Jordan
-    // et al. 2024); b is about 3 a in the projections of a layer.
-    const double side = static_cast<double>(model_.hidden) / job.plan.tp;
-    const double owned_products = products / (job.plan.zero == 0 ? 1 : job.plan.sharding());
-    const double flops_of = 5 * (4 + 2.0 / 3) * side * owned_products;
-    const Gemm g{static_cast<std::int64_t>(side),
-                 static_cast<std::int64_t>(side),
-                 static_cast<std::int64_t>(side),
-                 1,
-                 Format::kBf16,
-                 false};
-    out.optimizer += kernels_.predict(g).time.value * (flops_of / flops(g).value());
-  }
+  out.optimizer = kernel + scaling + norm;
+  if (job.optimizer == Optimizer::kMuon)
+    out.optimizer += newton_schulz_time(kernels, hidden, job.plan, updated.products);
 }
 
 }  // namespace orrery

@@ -139,100 +139,163 @@ LlmTimes each(LlmTimes times, double tokens) {
   return times;
 }
 
+// The table of rows, read line by line.
+class LlmTable {
+ public:
+  LlmTable(const std::filesystem::path& file, const LlmChips& chips, const Bundle& bundle)
+      : csv_(file), chips_(chips), models_(bundle) {}
+
+  // Reads the line and appends its rows, one of the prompt and one of the answer, or counts why it
+  // is refused. False: there is no further line.
+  bool read_line(std::vector<LlmRow>& rows);
+  const std::map<std::string, std::size_t>& refused() const { return refused_; }
+
+ private:
+  // A line whose device, model, engine and format are known.
+  struct Known {
+    const LlmChip& chip;
+    Backend engine;
+    LlmFile file;
+    GgufFormat type;
+    std::string model;
+  };
+  // Nothing, and `why`: the line is refused.
+  std::optional<Known> known(std::string& why);
+  LlmRow row_of(const Known& of) const;
+
+  // The run that the line measured.
+  struct Run {
+    bool mixed;                            // the mixes of LocalScore
+    double depth, prompt, answer, ubatch;  // tokens
+  };
+  Run run_of(const Known& of) const;
+  void add_rows(const Known& of, const Run& run, LlmRow row, std::vector<LlmRow>& rows) const;
+
+  CsvReader csv_;
+  const LlmChips& chips_;
+  Models models_;
+  std::map<std::string, std::size_t> refused_;
+  const int source_ = csv_.column("source"), device_ = csv_.column("device"),
+            count_ = csv_.column("n_devices"), model_ = csv_.column("model"),
+            format_ = csv_.column("quantisation"), size_ = csv_.column("weights_gib"),
+            backend_ = csv_.column("backend"), depth_ = csv_.column("depth"),
+            pp_ = csv_.column("pp_tokens"), pp_rate_ = csv_.column("pp_tok_s"),
+            tg_ = csv_.column("tg_tokens"), tg_rate_ = csv_.column("tg_tok_s"),
+            note_ = csv_.column("note"), flash_ = csv_.column("flash_attention");
+};
+
+bool LlmTable::read_line(std::vector<LlmRow>& rows) {
+  if (!csv_.next()) return false;
+  std::string why;
+  if (const std::optional<Known> line = known(why)) {
+    add_rows(*line, run_of(*line), row_of(*line), rows);
+  } else {
+    ++refused_[why];
+  }
+  return true;
+}
+
+std::optional<LlmTable::Known> LlmTable::known(std::string& why) {
+  const std::string name(csv_.text(model_)), remark(csv_.text(note_));
+  const LlmChip* chip = chips_.in_text(std::string(csv_.text(device_)));
+  const Architecture* model = models_.find(name);
+  if (remark.find("SUSPECT") != std::string::npos || remark.find("batch 8") != std::string::npos) {
+    why = "the table doubts the row, or it is a batch of sequences";
+    return std::nullopt;
+  }
+  if (chip == nullptr) {
+    why = "catalog/edge/chips.yaml lacks the device";
+    return std::nullopt;
+  }
+  if (model == nullptr) {
+    why = fmt::format("the catalog has no model {}", name);
+    return std::nullopt;
+  }
+  const auto engine = backend_of(std::string(csv_.text(backend_)), *chip);
+  std::string quantised(csv_.text(format_));
+  for (const auto& [from, to] : kFormatNames) {
+    if (quantised == from) quantised = to;
+  }
+  const auto formats = gguf_formats();
+  const auto type = std::find_if(formats.begin(), formats.end(),
+                                 [&](const GgufFormat& f) { return f.name == quantised; });
+  if (!engine || type == formats.end()) {
+    why = "an engine or a format that is not llama.cpp's";
+    return std::nullopt;
+  }
+  LlmFile file(*model, *type);
+  if (!csv_.empty(size_)) file = file.of_size(gibibytes(csv_.number(size_)));
+  return Known{*chip, *engine, file, *type, model->id};
+}
+
+LlmRow LlmTable::row_of(const Known& of) const {
+  LlmRow row;
+  row.setting.chip = &of.chip, row.setting.backend = of.engine.backend;
+  row.setting.runtime = runtime_of(of.engine.runtime, csv_.text(source_));
+  row.setting.kernels = std::string(of.type.kernels);
+  row.setting.devices = int(csv_.integer(count_));
+  row.setting.mixture = of.file.mixture(), row.setting.head_width = of.file.head_width();
+  row.setting.hidden = of.file.hidden(), row.setting.packed_heads = of.file.packed_heads();
+  row.setting.model = of.model;
+  row.setting.plain_attention = csv_.text(flash_) == "0";
+  row.model = of.model, row.device = std::string(csv_.text(device_));
+  row.group = row.device + "|" + std::string(csv_.text(model_));
+  row.source = std::string(csv_.text(source_));
+  row.name = fmt::format("llm_edge.csv:{}", csv_.line());
+  return row;
+}
+
+LlmTable::Run LlmTable::run_of(const Known& of) const {
+  const bool mixed = csv_.text(depth_) == "mixed";
+  const double depth = mixed || csv_.empty(depth_) ? 0 : csv_.number(depth_);
+  const bool wide = std::string(csv_.text(note_)).find("n_ubatch 2048") != std::string::npos ||
+                    (depth > 0 && of.engine.backend == "rocm" && csv_.text(source_) == kStrixHalo);
+  return {mixed, depth, csv_.empty(pp_) ? 512 : csv_.number(pp_),
+          csv_.empty(tg_) ? 128 : csv_.number(tg_), wide ? 2048.0 : 512.0};
+}
+
+void LlmTable::add_rows(const Known& of, const Run& run, LlmRow row,
+                        std::vector<LlmRow>& rows) const {
+  const int devices = row.setting.devices;
+  const double most = run.mixed ? 4352 : run.depth + std::max(run.prompt, run.answer);
+  row.fit = memory_fit(of.file, of.chip, {memory_in(row.device), devices, most, run.ubatch});
+  const std::string base = fmt::format("{} {} on {}{} with {}", of.model, of.type.name,
+                                       devices > 1 ? fmt::format("{} x ", devices) : "", row.device,
+                                       csv_.text(backend_));
+  const auto prefill_of = [&](double prompt, double depth) {
+    return each(prefill_times(of.file, of.chip, devices, {prompt, depth, run.ubatch}), prompt);
+  };
+  const auto push = [&](bool prefill, double rate) {
+    row.prefill = prefill, row.measured = TokensPerSecond(rate), row.cases.clear();
+    if (run.mixed) {
+      for (const Mix& m : kLocalScoreMixes)
+        row.cases.push_back(prefill
+                                ? prefill_of(m.prompt, 0)
+                                : decode_times(of.file, of.chip, devices, m.prompt + m.answer / 2));
+      row.what = base + ", nine mixes";
+    } else if (prefill) {
+      row.cases.push_back(prefill_of(run.prompt, run.depth));
+      row.what = fmt::format("{}, {:g} tokens after {:g}", base, run.prompt, run.depth);
+    } else {
+      row.cases.push_back(decode_times(of.file, of.chip, devices, run.depth + run.answer / 2));
+      row.what = fmt::format("{}, {:g} tokens after {:g}", base, run.answer, run.depth);
+    }
+    rows.push_back(row);
+  };
+  if (!csv_.empty(pp_rate_)) push(true, csv_.number(pp_rate_));
+  if (!csv_.empty(tg_rate_)) push(false, csv_.number(tg_rate_));
+}
+
 }  // namespace
 
 std::vector<LlmRow> read_llm_rows(const std::filesystem::path& dir, const LlmChips& chips,
                                   const Bundle& bundle, ValidationReport& report) {
-  CsvReader csv(dir / "llm_edge.csv");
-  const int source = csv.column("source"), device = csv.column("device"),
-            count = csv.column("n_devices"), model = csv.column("model"),
-            format = csv.column("quantisation"), size = csv.column("weights_gib"),
-            backend = csv.column("backend"), depth = csv.column("depth"),
-            pp = csv.column("pp_tokens"), pp_rate = csv.column("pp_tok_s"),
-            tg = csv.column("tg_tokens"), tg_rate = csv.column("tg_tok_s"),
-            note = csv.column("note"), flash = csv.column("flash_attention");
-  Models models(bundle);
-  std::map<std::string, std::size_t> refused;
+  LlmTable table(dir / "llm_edge.csv", chips, bundle);
   std::vector<LlmRow> rows;
-  while (csv.next()) {
-    const std::string name(csv.text(model)), of(csv.text(device)), remark(csv.text(note));
-    const LlmChip* chip = chips.in_text(of);
-    const Architecture* known = models.find(name);
-    if (remark.find("SUSPECT") != std::string::npos ||
-        remark.find("batch 8") != std::string::npos) {
-      ++refused["the table doubts the row, or it is a batch of sequences"];
-      continue;
-    }
-    if (chip == nullptr) {
-      ++refused["catalog/edge/chips.yaml lacks the device"];
-      continue;
-    }
-    if (known == nullptr) {
-      ++refused[fmt::format("the catalog has no model {}", name)];
-      continue;
-    }
-    const auto where = backend_of(std::string(csv.text(backend)), *chip);
-    std::string quantised(csv.text(format));
-    for (const auto& [from, to] : kFormatNames) {
-      if (quantised == from) quantised = to;
-    }
-    const auto formats = gguf_formats();
-    const auto type = std::find_if(formats.begin(), formats.end(),
-                                   [&](const GgufFormat& f) { return f.name == quantised; });
-    if (!where || type == formats.end()) {
-      ++refused["an engine or a format that is not llama.cpp's"];
-      continue;
-    }
-    LlmFile file(*known, *type);
-    if (!csv.empty(size)) file = file.of_size(gibibytes(csv.number(size)));
-    LlmRow row;
-    row.setting.chip = chip, row.setting.backend = where->backend;
-    row.setting.runtime = runtime_of(where->runtime, csv.text(source));
-    row.setting.kernels = std::string(type->kernels);
-    row.setting.devices = int(csv.integer(count));
-    row.setting.mixture = file.mixture(), row.setting.head_width = file.head_width();
-    row.setting.hidden = file.hidden(), row.setting.packed_heads = file.packed_heads();
-    row.setting.model = known->id;
-    row.setting.plain_attention = csv.text(flash) == "0";
-    row.model = known->id, row.device = of, row.group = of + "|" + name;
-    row.source = std::string(csv.text(source));
-    row.name = fmt::format("llm_edge.csv:{}", csv.line());
-    const bool mixed = csv.text(depth) == "mixed";
-    const double at = mixed || csv.empty(depth) ? 0 : csv.number(depth);
-    const bool wide = remark.find("n_ubatch 2048") != std::string::npos ||
-                      (at > 0 && where->backend == "rocm" && csv.text(source) == kStrixHalo);
-    const double ubatch = wide ? 2048 : 512;
-    const double prompt = csv.empty(pp) ? 512 : csv.number(pp);
-    const double answer = csv.empty(tg) ? 128 : csv.number(tg);
-    const int devices = row.setting.devices;
-    row.fit =
-        memory_fit(file, *chip,
-                   {memory_in(of), devices, mixed ? 4352 : at + std::max(prompt, answer), ubatch});
-    const std::string base =
-        fmt::format("{} {} on {}{} with {}", known->id, type->name,
-                    devices > 1 ? fmt::format("{} x ", devices) : "", of, csv.text(backend));
-    const auto push = [&](bool prefill, double rate) {
-      row.prefill = prefill, row.measured = TokensPerSecond(rate), row.cases.clear();
-      if (mixed) {
-        for (const Mix& m : kLocalScoreMixes)
-          row.cases.push_back(
-              prefill ? each(prefill_times(file, *chip, devices, {m.prompt, 0, ubatch}), m.prompt)
-                      : decode_times(file, *chip, devices, m.prompt + m.answer / 2));
-        row.what = base + ", nine mixes";
-      } else if (prefill) {
-        row.cases.push_back(
-            each(prefill_times(file, *chip, devices, {prompt, at, ubatch}), prompt));
-        row.what = fmt::format("{}, {:g} tokens after {:g}", base, prompt, at);
-      } else {
-        row.cases.push_back(decode_times(file, *chip, devices, at + answer / 2));
-        row.what = fmt::format("{}, {:g} tokens after {:g}", base, answer, at);
-      }
-      rows.push_back(row);
-    };
-    if (!csv.empty(pp_rate)) push(true, csv.number(pp_rate));
-    if (!csv.empty(tg_rate)) push(false, csv.number(tg_rate));
+  while (table.read_line(rows)) {
   }
-  for (const auto& [why, number] : refused) report.refused.push_back({"llm_edge.csv", why, number});
+  for (const auto& [why, number] : table.refused())
+    report.refused.push_back({"llm_edge.csv", why, number});
   return rows;
 }
 

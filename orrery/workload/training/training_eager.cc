@@ -1,52 +1,20 @@
-#include "orrery/workload/training/training_passes.h"
-
-// The kernels that eager PyTorch runs for work that fused stacks do in one kernel. They are the
-// operations in the models' own code (torchtitan, Hugging Face: LlamaRMSNorm, apply_rotary_emb,
-// silu(a) * b), each a kernel that reads and writes whole tensors. nn.LayerNorm and nn.GELU are
-// single kernels in eager PyTorch too.
-//
-// Bytes an element of the row, with e of an element of the activations:
-//
-//   RMS norm   forward, 7 kernels: to fp32 (e, 4), square (4, 4), mean (4, 0), its root (small),
-//              times the root (4, 4), to 16 bits (4, e), times the weight (e, e): reads 2e + 16,
-//              writes 2e + 12
-//              backward, 12 kernels: weight (e, e), its gradient (2e, e) and sum (e, 0), to fp32
-//              (e, 4), root (4, 4) and its gradient (8, 4) and sum (4, 0), square (4, 4) (4, 4),
-//              sum of both (8, 4), to 16 bits (4, e): reads 5e + 36, writes 3e + 24
-//   rotation   to fp32 (e, 4), complex product (4, 4), to 16 bits (4, e), both ways: e + 8 each;
-//              rotate_half of Hugging Face (two products, a negation, a concatenation, a sum) moves
-//              as much
-//   gated activation  forward silu (e, e) and product (2e, e); backward two products (2e, e) and
-//              the gradient of silu (2e, e)
-//   written GELU  0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 pow(x, 3)))), in place of one kernel
-//              (e, e) and one (2e, e) backward. Under autocast pow computes in fp32, and so does
-//              what follows it (pytorch.org/docs/stable/amp.html): forward 10 kernels: to fp32
-//              (e, 4), pow (4, 4), scale (4, 4), sum (e + 4, 4), scale, tanh and 1 + (4, 4 each),
-//              half of x (e, e), product (e + 4, 4), to 16 bits for the next product (4, e): reads
-//              4e + 32, writes 2e + 32
-//              backward 15: to fp32 (e, 4), product (8, 4) and to 16 bits (4, e), half (e, e), the
-//              other product (e + 4, 4), tanh (8, 4), scale (4, 4), sum to 16 bits (4, e), scale
-//              (4, 4), pow (4, 4), thrice (4, 4), times the gradient (8, 4), to 16 bits (4, e), and
-//              the sums of the three gradients of x (2e, e each): reads 7e + 56, writes 6e + 36
-//              FSDP's mixed precision has no autocast (torchtitan, maybe_enable_amp), so that all
-//              kernels are in 16 bits and there are no casts: forward 8, reads 10e, writes 8e;
-//              backward 11, reads 17e, writes 11e
-//   residual   the sum is a kernel of its own: the norm reads it again
-//   scores     attention without a library under autocast (nanoGPT before PyTorch 2.0, eager
-//              attention of Hugging Face): forward scale (e, e), mask (e + 1, e), to fp32 (e, 4),
-//              softmax (4, 4), to 16 bits (4, e), in place of one kernel (e, e); backward to fp32
-//              (e, 4), softmax (8, 4), to 16 bits (4, e), mask (e + 1, e), scale (e, e), in place
-//              of one kernel (2e, e)
+#include "orrery/workload/training/training_eager.h"
 
 namespace orrery {
 namespace {
 
+using Pass = TrainingPass;
+using Cost = TrainingCost;
+
 constexpr double kFloat = 4;
 
-}  // namespace
+// Bytes an element that the eager kernels of a pass move beyond the fused kernel.
+struct UnfusedPass {
+  double kernels = 0, read = 0, written = 0;
+};
 
-void TrainingPasses::eager_kernels(const Elementwise& fused, const ProgramOp& op,
-                                   const UnfusedPass& forward, const UnfusedPass& backward) {
+void add_eager_kernels(PassWriter& w, const Elementwise& fused, const ProgramOp& op,
+                       const UnfusedPass& forward, const UnfusedPass& backward) {
   const double elements = real(fused.rows) * real(fused.width);
   const auto kernel = [&](const UnfusedPass& p) {
     Elementwise e = fused;
@@ -58,58 +26,62 @@ void TrainingPasses::eager_kernels(const Elementwise& fused, const ProgramOp& op
   ProgramOp from = op;
   from.fusible = true;
   if (forward.kernels > 0)
-    forward_and_again(kernel(forward), op.count * forward.kernels, from, Cost::kElementwise);
+    w.forward_and_again(kernel(forward), op.count * forward.kernels, from, Cost::kElementwise);
   if (backward.kernels > 0)
-    put(kernel(backward), op.count * backward.kernels, from, Pass::kBackwardInput,
-        Cost::kElementwise);
+    w.put(kernel(backward), op.count * backward.kernels, from, Pass::kBackwardInput,
+          Cost::kElementwise);
 }
 
-void TrainingPasses::eager_scores(const Elementwise& softmax, const ProgramOp& op) {
-  const double e = element_.value();
-  const double mask = 1;
-  eager_kernels(softmax, op, {4, 2 * e + mask + 2 * kFloat, 2 * e + 2 * kFloat},
-                {4, e + mask + 3 * kFloat, 2 * e + 2 * kFloat});
-}
-
-bool TrainingPasses::written_gelu(const ProgramOp& op) const {
+bool written_gelu(const PassWriter& w, const ProgramOp& op) {
   if (op.spec < 0) return false;
-  const Mlp& mlp = model_.layers.specs()[static_cast<std::size_t>(op.spec)].mlp;
+  const Mlp& mlp = w.model().layers.specs()[static_cast<std::size_t>(op.spec)].mlp;
   const auto* dense = std::get_if<DenseMlp>(&mlp);
   return dense && dense->activation == Activation::kWrittenGelu && !dense->gated;
 }
 
-void TrainingPasses::eager_gelu(const Elementwise& activation, const ProgramOp& op) {
-  const double e = element_.value();
-  const bool autocast = plan_.zero < 3;
-  if (!autocast) return eager_kernels(activation, op, {7, 9 * e, 7 * e}, {10, 15 * e, 10 * e});
-  eager_kernels(activation, op, {9, 3 * e + 8 * kFloat, e + 8 * kFloat},
-                {14, 5 * e + 14 * kFloat, 5 * e + 9 * kFloat});
+void add_eager_gelu(PassWriter& w, const Elementwise& activation, const ProgramOp& op) {
+  const double e = w.element().value();
+  const bool autocast = w.plan().zero < 3;
+  if (!autocast)
+    return add_eager_kernels(w, activation, op, {7, 9 * e, 7 * e}, {10, 15 * e, 10 * e});
+  add_eager_kernels(w, activation, op, {9, 3 * e + 8 * kFloat, e + 8 * kFloat},
+                    {14, 5 * e + 14 * kFloat, 5 * e + 9 * kFloat});
 }
 
-void TrainingPasses::eager(const Elementwise& fused, const ProgramOp& op) {
+}  // namespace
+
+void add_eager_scores(PassWriter& w, const Elementwise& softmax, const ProgramOp& op) {
+  const double e = w.element().value();
+  const double mask = 1;
+  add_eager_kernels(w, softmax, op, {4, 2 * e + mask + 2 * kFloat, 2 * e + 2 * kFloat},
+                    {4, e + mask + 3 * kFloat, 2 * e + 2 * kFloat});
+}
+
+void add_eager(PassWriter& w, const Elementwise& fused, const ProgramOp& op) {
   using Kind = Elementwise::Kind;
-  const double e = element_.value();
+  const double e = w.element().value();
   switch (fused.kind) {
     case Kind::kNorm:
     case Kind::kAddNorm: {
       const double sum = fused.kind == Kind::kAddNorm ? e : 0;  // of the residual, read again
-      if (model_.norm != Norm::kRms)
-        return eager_kernels(fused, op, {sum > 0 ? 1.0 : 0.0, sum, 0}, {});
-      const double weights = frozen_ ? 0 : e;  // the gradient of the norm's weight
-      const std::size_t before = ops_.size();
-      eager_kernels(fused, op, {6, e + 4 * kFloat, e + 3 * kFloat},
-                    {11, 3 * weights + 9 * kFloat, e + weights + 6 * kFloat});
-      for (std::size_t i = before; i < ops_.size(); ++i) ops_[i].of_norm = true;
-      if (sum > 0) eager_kernels(fused, op, {1, sum, 0}, {});
+      if (w.model().norm != Norm::kRms)
+        return add_eager_kernels(w, fused, op, {sum > 0 ? 1.0 : 0.0, sum, 0}, {});
+      const double weights = w.frozen() ? 0 : e;  // the gradient of the norm's weight
+      const std::size_t before = w.size();
+      add_eager_kernels(w, fused, op, {6, e + 4 * kFloat, e + 3 * kFloat},
+                        {11, 3 * weights + 9 * kFloat, e + weights + 6 * kFloat});
+      for (TrainingOp& o : w.since(before)) o.of_norm = true;
+      if (sum > 0) add_eager_kernels(w, fused, op, {1, sum, 0}, {});
       return;
     }
     case Kind::kRotary:
-      return eager_kernels(fused, op, {2, 2 * kFloat, 2 * kFloat}, {2, 2 * kFloat, 2 * kFloat});
+      return add_eager_kernels(w, fused, op, {2, 2 * kFloat, 2 * kFloat},
+                               {2, 2 * kFloat, 2 * kFloat});
     case Kind::kActivation: {
       const bool gated = fused.read > 1.5 * fused.written;
-      if (written_gelu(op)) return eager_gelu(fused, op);
+      if (written_gelu(w, op)) return add_eager_gelu(w, fused, op);
       if (!gated) return;
-      return eager_kernels(fused, op, {1, e, e}, {2, 3 * e, e});
+      return add_eager_kernels(w, fused, op, {1, e, e}, {2, 3 * e, e});
     }
     default:
       return;

@@ -4,32 +4,29 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "orrery/base/error.h"
-#include "orrery/hardware/segments.h"
 #include "orrery/kernel/tiers/clocked_kernels.h"
-#include "orrery/model/catalog/catalog.h"
-#include "orrery/network/collectives/make_network.h"
 #include "orrery/scenario/answer/bound_rows.h"
-#include "orrery/scenario/kinds/training/calibration_runs.h"
 #include "orrery/scenario/kinds/training/training_bounds.h"
 #include "orrery/scenario/kinds/training/training_breakdown.h"
-#include "orrery/scenario/kinds/training/training_chance.h"
 #include "orrery/scenario/kinds/training/training_detail.h"
 #include "orrery/scenario/kinds/training/training_energy.h"
-#include "orrery/scenario/kinds/training/training_plant.h"
+#include "orrery/scenario/kinds/training/training_layout.h"
+#include "orrery/scenario/kinds/training/training_memory_answer.h"
 #include "orrery/scenario/kinds/training/training_power.h"
-#include "orrery/scenario/kinds/training/training_question.h"
+#include "orrery/scenario/kinds/training/training_run.h"
 #include "orrery/scenario/kinds/training/training_split.h"
+#include "orrery/scenario/kinds/training/training_system.h"
+#include "orrery/scenario/kinds/training/undeclared_software.h"
 #include "orrery/scenario/setup/board_governor.h"
-#include "orrery/scenario/setup/served_model.h"
 #include "orrery/training/events/iteration_events.h"
 #include "orrery/training/events/iteration_trace.h"
 #include "orrery/training/events/timeline.h"
-#include "orrery/training/fit/calibration_factors.h"
+#include "orrery/training/iteration/host_link.h"
 #include "orrery/training/schedules/job_schedule.h"
 #include "orrery/workload/training/training_parameters.h"
 
@@ -128,6 +125,12 @@ Seconds port_contention(const IterationParts& parts, const TrainingConstants& k,
   return total > (1 + kRounding) * alone ? total - alone : Seconds(0);
 }
 
+// Whether the iteration is run event by event.
+bool by_events(const TrainingSystem& system) {
+  const TrainingSetting& s = system.setting();
+  return system.question().events || s.timeline || s.chakra;
+}
+
 nlohmann::ordered_json place_of(const TrainingQuestion& q, const TrainingSetting& s,
                                 const TrainingJob& job) {
   const TrainingPlan& p = job.plan;
@@ -147,8 +150,8 @@ nlohmann::ordered_json place_of(const TrainingQuestion& q, const TrainingSetting
 
 // Sets the layers of the virtual stages that a question with `split: auto` leaves open, and says
 // which.
-void take_best_split(const TrainingAnswerer& answerer, TrainingJob& job, const Architecture& model,
-                     Point& p) {
+void take_best_split(const TrainingSystem& system, TrainingJob& job, Point& p) {
+  const Architecture& model = system.setting().model;
   TrainingPlan& plan = job.plan;
   if (plan.rule.given())
     throw Infeasible(
@@ -157,7 +160,7 @@ void take_best_split(const TrainingAnswerer& answerer, TrainingJob& job, const A
   const auto time_of = [&](const LayersOfStages& split) {
     TrainingJob asked = job;
     asked.plan.split = split;
-    return answerer.time(asked, {}).time.total;
+    return system.time(asked, {}).time.total;
   };
   const LayersOfStages usual(static_cast<std::size_t>(chunks), layers / chunks);
   plan.split = layers % chunks == 0 ? usual : uneven_split(layers, chunks);
@@ -171,248 +174,159 @@ void take_best_split(const TrainingAnswerer& answerer, TrainingJob& job, const A
       layers % chunks == 0 ? "equal shares" : "the embedding and the LM head counted as layers"));
 }
 
-struct TrainingTableKey {
-  bool operator==(const TrainingTableKey&) const = default;
-};
-struct TrainingMemoryKey {
-  std::string stack;
-  bool operator==(const TrainingMemoryKey&) const = default;
-};
-struct MachineKey {
-  std::string gpu, node;
-  std::int64_t gpus;
-  bool operator==(const MachineKey&) const = default;
-};
-}  // namespace
-
-TrainingAnswerer::TrainingAnswerer(Facts& facts, const TrainingQuestion& question,
-                                   const TrainingSetting& setting)
-    : facts_(facts),
-      question_(question),
-      setting_(setting),
-      traits_(traits_of(question, setting.gpu)),
-      table_(facts.latest<ConstantTable>(TrainingTableKey{},
-                                         [&] { return read_constant_table(facts.bundle()); })),
-      memory_(*facts.latest<TrainingMemoryConstants>(
-          TrainingMemoryKey{std::string(stack_of(question).name)},
-          [&] { return load_training_memory(stack_of(question).name, facts.bundle()); })),
-      release_(release_of(question)) {
-  if (question.compiled) memory_.fused = true;
-  if (!question.calibration_runs.empty()) calibrate();
+// Widens the interval of an iteration at a lower clock by the error of the clock.
+void widen_by_clock(const IterationClock& clock, bool events, Estimate<Seconds>& whole, Point& p) {
+  if (clock.clock.slowdown <= 1) return;
+  whole.shared =
+      std::hypot(whole.shared, (clock.longer - 1) / (clock.clock.slowdown - 1) * clock.clock.error);
+  if (events)
+    p.notes.push_back("the clock is that of the iteration in closed form; the events run at it");
 }
 
-std::optional<Estimate<Usd>> TrainingAnswerer::price_of_hour(
-    std::int64_t gpus, const std::optional<Estimate<Watts>>& power,
-    const std::optional<PlantAccount>& plant, Point& p) const {
-  if (setting_.price == nullptr) return std::nullopt;
-  const GpuPrice& price = *setting_.price;
-  if (!price.electricity) return price.hour.scaled(real(gpus));
-  if (!plant) {
-    p.notes.push_back("the costs are without electricity: the GPUs' power is not known");
-    return price.hour.scaled(real(gpus));
-  }
-  return plant->with_electricity(price, {*power, real(gpus), 0});
-}
-
-TrainingAnswerer::Run TrainingAnswerer::run_of(std::optional<double> steps, const IterationTime& t,
-                                               const Estimate<Seconds>& iteration,
-                                               std::int64_t gpus, Point& p) const {
-  Run out{steps, steps.value_or(0), {}};
-  if (steps && question_.eval_interval > 0) {
-    const double passes = static_cast<double>(question_.eval_iterations);
-    const Seconds evaluation = passes * forward_time(t);
-    p.metrics.push_back(metric("evaluation", iteration.scaled(evaluation / iteration.value)));
-    out.iterations += std::floor(*steps / static_cast<double>(question_.eval_interval)) *
-                      (evaluation / iteration.value);
-  }
-  if (question_.chance) {
-    // A stated variability takes the place of the fitted one.
-    const Variability& stated = question_.chance->variability;
-    const bool fitted = stated.gpu == 0 && stated.step == 0;
-    const Seconds nominal = iteration.value - (fitted ? Seconds(0) : t.stragglers);
-    out.chance = chance_of(*question_.chance, nominal, out.iterations, gpus);
-    out.busy = busy_share(out.chance->expected, iteration.value, out.iterations);
-  }
-  return out;
-}
-
-void TrainingAnswerer::add_run(const Run& of, const Estimate<Seconds>& iteration, std::int64_t gpus,
-                               const std::optional<Estimate<Watts>>& power,
-                               const std::optional<Estimate<Usd>>& hour, Point& p) const {
-  const std::optional<ChanceResult>& chance = of.chance;
-  if (of.steps) {
-    Estimate<Seconds> run = iteration.scaled(of.iterations);
-    if (chance) run.value = chance->total.mean;
-    p.metrics.push_back(metric("time_to_train", run));
-    const Estimate<Seconds> of_gpus = run.scaled(static_cast<double>(gpus));
-    p.metrics.push_back(metric("gpu_hours", of_gpus));
-    if (power) p.metrics.push_back(metric("energy@train", energy_of(*power, of_gpus)));
-    if (hour) p.metrics.push_back(metric("cost", cost_of(*hour, run)));
-  }
-  if (chance) add_chance(*question_.chance, *chance, iteration, of.iterations, p);
-}
-
-TrainingConstants TrainingAnswerer::constants(const TrainingJob& job,
-                                              std::optional<double> release) const {
-  TrainingConstants k =
-      training_constants(*table_, stack_of(question_).name, setting_.gpu, job.precision, release);
-  if (!calibration_) return k;
-  const RunLikeness like{setting_.model.id, question_.stack_version, job};
-  return with_calibration_factors(k, calibration_->factors, like, table_->covered_error);
-}
-
-std::shared_ptr<const TrainingAnswerer::Machine> TrainingAnswerer::machine(
-    std::int64_t gpus) const {
-  return facts_.latest<Machine>(MachineKey{setting_.gpu.id, setting_.node, gpus}, [&] {
-    const Catalog& catalog = facts_.catalog();
-    NodeType node = node_of(catalog, setting_.gpu, setting_.node);
-    Cluster cluster(catalog, setting_.gpu, static_cast<int>(gpus),
-                    in_segments(std::move(node), static_cast<int>(gpus)));
-    auto network =
-        make_network_model(cluster, {}, collective_library(setting_.gpu), facts_.bundle());
-    return Machine{std::move(cluster), std::move(network)};
-  });
-}
-
-IterationClock TrainingAnswerer::clock_of(const TrainingJob& job, const TrainingConstants& k,
-                                          const ClockedOn& on) const {
-  if (!on.knobs.any()) return {};
-  const Gpu& gpu = setting_.gpu;
-  check_board(facts_, gpu, on.knobs);
-  const FlopsPerSecond peak = gpu.peak(gpu.compute_dtype(job.precision.compute));
-  return iteration_clock(facts_.step_power(), gpu, on.knobs, [&](double slowdown) {
-    const ClockedKernels kernels(setting_.kernels, slowdown);
-    const Machine& m = on.machine;
-    const IterationParts parts =
-        IterationModel(setting_.model, m.cluster, kernels, *m.network).parts(job, traits_);
-    IterationTime t = iteration_time(parts, k, job);
-    t.optimizer += on.paging, t.total += on.paging;
-    return work_of(t, executed_flops(parts, job), peak);
-  });
-}
-
-void TrainingAnswerer::answer(TrainingJob job, Point& p) {
-  const TrainingMemory memory = add_memory(job, p);
-  const std::vector<Metric> of_memory = std::exchange(p.metrics, {});
-  const auto on = machine(job.plan.devices());
-  const Gpu& gpu = setting_.gpu;
-  const TrainingConstants k = constants(job, release_);
-  // The step of a paged optimizer fetches what lies on the host, and writes it back.
-  const Seconds paging = 2 * (memory.paged / host_link(gpu));
-  const IterationClock clock = clock_of(job, k, {*on, setting_.knobs, paging});
-  const ClockedKernels kernels(setting_.kernels, clock.clock.slowdown);
-  const IterationModel iterations(setting_.model, on->cluster, kernels, *on->network);
-  const IterationParts parts = iterations.parts(job, traits_);
-  IterationTime t = iteration_time(parts, k, job);
-  const bool events = question_.events || setting_.timeline || setting_.chakra;
-  if (events) follow_events(parts, k, job, t, p);
-  t.optimizer += paging, t.total += paging;
-  Estimate<Seconds> whole = iteration_estimate(parts, t, k, job);
-  if (clock.clock.slowdown > 1) {
-    whole.shared = std::hypot(whole.shared,
-                              (clock.longer - 1) / (clock.clock.slowdown - 1) * clock.clock.error);
-    if (question_.events)
-      p.notes.push_back("the clock is that of the iteration in closed form; the events run at it");
-  }
-  if (setting_.chakra) {
-    p.files = iteration_traces({iterations, parts, k, job, traits_, paging});
-    p.notes.push_back(fmt::format(
-        "{} Chakra traces; `orrery network --chakra PREFIX --chakra-groups PREFIX.groups.json -g "
-        "{} --fidelity analytical` replays them",
-        p.files.size() - 1, gpu.id));
-  }
+// Widens the interval by settings and releases that the question leaves open, and states them.
+void widen_by_undeclared(const std::vector<Undeclared>& open, Estimate<Seconds>& whole, Point& p) {
   std::string assumed;
-  std::vector<Undeclared> open = undeclared(question_, job);
-  if (const auto release = undeclared_release(parts, job)) open.push_back(*release);
-  if (const auto torch = undeclared_torch(iterations, t, k, job)) open.push_back(*torch);
   for (const Undeclared& u : open) {
     whole.own = std::hypot(whole.own, u.deviation);
     assumed += fmt::format("{}{} {}", assumed.empty() ? "" : ", ", u.what, u.assumed);
   }
   if (!assumed.empty())
     p.notes.push_back(fmt::format("not declared, and in the interval: {}", assumed));
+}
 
-  const double gpus = static_cast<double>(job.plan.devices());
-  const double tokens = static_cast<double>(job.global_batch * job.seq);
+void add_chakra(const IterationSource& source, const Gpu& gpu, Point& p) {
+  p.files = iteration_traces(source);
+  p.notes.push_back(fmt::format(
+      "{} Chakra traces; `orrery network --chakra PREFIX --chakra-groups PREFIX.groups.json -g "
+      "{} --fidelity analytical` replays them",
+      p.files.size() - 1, gpu.id));
+}
+
+// Adds iteration_time, the rates that follow from it, mfu and hfu. `flops`: of the model, of all
+// GPUs. `executed`: of a GPU.
+void add_rates(const TimedIteration& timed, double flops, double executed, double peak, Point& p) {
+  const Estimate<Seconds>& whole = timed.whole;
+  const double gpus = static_cast<double>(timed.job.plan.devices());
+  const double tokens = static_cast<double>(timed.job.global_batch * timed.job.seq);
   p.metrics.push_back(metric("iteration_time", whole));
   p.metrics.push_back(rate_metric("throughput", tokens, whole));
   p.metrics.push_back(rate_metric("throughput_per_gpu", tokens / gpus, whole));
-  const double flops = model_flops_per_token(setting_.model, job) * tokens;
   p.metrics.push_back(rate_metric("model_tflops", flops / gpus / 1e12, whole));
-  const double peak = gpu.peak(gpu.compute_dtype(job.precision.compute)).value();
   p.metrics.push_back(of_peak_metric("mfu", 100 * flops / gpus / peak, whole));
-  const double a_rank = executed_flops(parts, job).value();
-  p.metrics.push_back(of_peak_metric("hfu", 100 * a_rank / peak, whole));
-  const ClockedSteps steps_work =
-      clock.steps(work_of(t, Flops(a_rank), FlopsPerSecond(peak)), t.total);
-  const std::optional<Estimate<Watts>> power =
-      add_power(facts_, setting_, steps_work, whole, tokens / gpus, p);
-  p.metrics.push_back(share_metric("bubble", t.bubble, whole));
-  add_communication(parts, t, job, whole, p);
-  if (const Seconds waiting = port_contention(parts, k, job, t.total, events); waiting > Seconds(0))
-    p.metrics.push_back(part_metric("port_contention", waiting, whole));
-  const TimedIteration timed{job, traits_, iterations, parts, t, k, whole};
-  add_blocks(setting_.model, timed, peak, p);
-  p.metrics.push_back(part_metric("optimizer", t.optimizer, whole));
-  p.metrics.insert(p.metrics.end(), of_memory.begin(), of_memory.end());
-  p.metrics.push_back(
-      exact_metric("trained_parameters", trained_parameters(setting_.model, job) / 1e6));
-  const std::optional<double> steps = run_steps(question_, job);
-  const PlantChoice choice = setting_.plant ? *setting_.plant : PlantChoice();
-  std::optional<PlantAccount> plant;
-  if (power && (setting_.plant || (setting_.price && setting_.price->electricity)))
-    plant.emplace(facts_, choice, gpu, setting_.node, p.notes);
-  const std::optional<Estimate<Usd>> hour = price_of_hour(job.plan.devices(), power, plant, p);
-  if (hour) p.metrics.push_back(metric("cost_per_hour", *hour));
-  const Run run = run_of(steps, t, whole, job.plan.devices(), p);
-  std::optional<Estimate<Watts>> in_run = power;
-  std::optional<Estimate<Usd>> hour_in_run = hour;
-  if (power && steps && run.busy < 1) {
-    in_run = power_of_run(facts_.step_power(), gpu, *power, run.busy);
-    if (hour && plant && setting_.price->electricity)
-      hour_in_run = plant->with_electricity(*setting_.price, {*in_run, gpus, 0});
-  }
-  add_run(run, whole, job.plan.devices(), in_run, hour_in_run, p);
-  if (plant && setting_.plant)
-    add_training_plant(*plant,
-                       {{*power, gpus, 0}, setting_.knobs.limit.value_or(*gpu.power), in_run}, p);
-  if (steps) p.metrics.push_back(exact_metric("total_flops", flops * *steps / 1e18));
+  p.metrics.push_back(of_peak_metric("hfu", 100 * executed / peak, whole));
+}
+
+// Adds the rows of the iteration's time and energy, on the stage of the rank that the question
+// names.
+void add_breakdown(const TrainingSystem& system, const TimedIteration& timed,
+                   const ClockedSteps& steps, const TrainingAccount& account, Point& p) {
+  const TrainingQuestion& q = system.question();
+  const TrainingSetting& s = system.setting();
+  const TrainingPlan& plan = timed.job.plan;
   std::optional<int> stage;
-  if (question_.rank) {
-    const RankPosition at = position_of(job.plan, *question_.rank);
+  if (q.rank) {
+    const RankPosition at = position_of(plan, *q.rank);
     stage = at.pp;
     p.notes.push_back(
-        fmt::format("memory and breakdown of rank {}: tp {}, cp {}, dp {}, pp {}, ep {}",
-                    *question_.rank, at.tp, at.cp, at.dp, at.pp, at.ep));
+        fmt::format("memory and breakdown of rank {}: tp {}, cp {}, dp {}, pp {}, ep {}", *q.rank,
+                    at.tp, at.cp, at.dp, at.pp, at.ep));
   }
-  if (setting_.breakdown) {
-    add_rows(timed, stage, p);
-    if (power)
-      add_iteration_energy(facts_, timed, {gpu, steps_work, *power, gpus},
-                           setting_.plant ? plant : std::nullopt, on->cluster, *on->network, p);
-  }
-  p.notes.push_back(fmt::format("constants of {}: {}", stack_of(question_).name, k.provenance));
-  if (calibration_) p.notes.push_back(calibration_->note);
-  note_unknown(setting_.gpu.architecture, p.notes);
+  if (!s.breakdown) return;
+  add_rows(timed, stage, p);
+  if (!account.power) return;
+  const auto on = system.machine(plan.devices());
+  const IterationBoards boards{s.gpu, steps, *account.power, static_cast<double>(plan.devices())};
+  add_iteration_energy(system.facts(), timed, boards, s.plant ? account.plant : std::nullopt,
+                       on->cluster, *on->network, p);
+}
+
+// Adds where the constants come from, and what the answer leaves out.
+void add_sources(const TrainingSystem& system, const TrainingJob& job, const TrainingConstants& k,
+                 Point& p) {
+  const auto& stack = stack_of(system.question()).name;
+  const TrainingSetting& s = system.setting();
+  p.notes.push_back(fmt::format("constants of {}: {}", stack, k.provenance));
+  if (system.calibration()) p.notes.push_back(system.calibration()->note);
+  note_unknown(s.gpu.architecture, p.notes);
   if (k.cover != FitCover::kCombination)
     p.notes.push_back(fmt::format(
         "no training run of {} was in the fit{}: wider interval",
-        coverage_name(stack_of(question_).name, gpu, job.precision),
+        coverage_name(stack, s.gpu, job.precision),
         k.cover == FitCover::kEach ? ", only runs with a part of it" : ", and of a part none"));
-  if (job.plan.rule.balanced)
-    p.notes.push_back(balanced_split_note(stack_of(question_).name, setting_.model, job.plan));
+  if (job.plan.rule.balanced) p.notes.push_back(balanced_split_note(stack, s.model, job.plan));
   p.notes.push_back("loss and convergence are outside of a performance model");
 }
+
+// Adds everything that follows from the time of an iteration. `of_memory`: metrics to insert.
+void add_iteration(const TrainingSystem& system, const TimedIteration& timed,
+                   const IterationClock& clock, const std::vector<Metric>& of_memory, Point& p) {
+  const TrainingSetting& s = system.setting();
+  const auto& [job, stack, iterations, parts, t, k, whole] = timed;
+  const double tokens = static_cast<double>(job.global_batch * job.seq);
+  const double flops = model_flops_per_token(s.model, job) * tokens;
+  const FlopsPerSecond peak = system.peak(job);
+  const Flops executed = executed_flops(parts, job);
+  add_rates(timed, flops, executed.value(), peak.value(), p);
+  const ClockedSteps steps = clock.steps(work_of(t, executed, peak), t.total);
+  TrainingAccount account;
+  account.power = add_power(system.facts(), s, steps, whole,
+                            tokens / static_cast<double>(job.plan.devices()), p);
+  p.metrics.push_back(share_metric("bubble", t.bubble, whole));
+  add_communication(parts, t, job, whole, p);
+  if (const Seconds waiting = port_contention(parts, k, job, t.total, by_events(system));
+      waiting > Seconds(0))
+    p.metrics.push_back(part_metric("port_contention", waiting, whole));
+  add_blocks(s.model, timed, peak.value(), p);
+  p.metrics.push_back(part_metric("optimizer", t.optimizer, whole));
+  p.metrics.insert(p.metrics.end(), of_memory.begin(), of_memory.end());
+  p.metrics.push_back(exact_metric("trained_parameters", trained_parameters(s.model, job) / 1e6));
+  if (account.power && (s.plant || (s.price && s.price->electricity)))
+    account.plant.emplace(system.facts(), s.plant ? *s.plant : PlantChoice(), s.gpu, s.node,
+                          p.notes);
+  add_run(system, timed, account, p);
+  if (const std::optional<double> run = run_steps(system.question(), job))
+    p.metrics.push_back(exact_metric("total_flops", flops * *run / 1e18));
+  add_breakdown(system, timed, steps, account, p);
+  add_sources(system, job, k, p);
+}
+
+// Fills in everything but `at`. REQUIRES that check_job accepts.
+void answer_job(const TrainingSystem& system, TrainingJob job, Point& p) {
+  const TrainingMemory memory = add_memory(system, job, p);
+  const std::vector<Metric> of_memory = std::exchange(p.metrics, {});
+  const TrainingSetting& s = system.setting();
+  const auto on = system.machine(job.plan.devices());
+  const TrainingConstants k = system.constants(job);
+  // The step of a paged optimizer fetches what lies on the host, and writes it back.
+  const Seconds paging = 2 * (memory.paged / host_link(s.gpu));
+  const IterationClock clock = system.clock(job, k, s.knobs, paging);
+  const ClockedKernels kernels(s.kernels, clock.clock.slowdown);
+  const IterationModel iterations(s.model, on->cluster, kernels, *on->network);
+  const IterationParts parts = iterations.parts(job, system.traits());
+  IterationTime t = iteration_time(parts, k, job);
+  if (by_events(system)) follow_events(parts, k, job, t, p);
+  t.optimizer += paging, t.total += paging;
+  Estimate<Seconds> whole = iteration_estimate(parts, t, k, job);
+  widen_by_clock(clock, system.question().events, whole, p);
+  if (s.chakra) add_chakra({iterations, parts, k, job, system.traits(), paging}, s.gpu, p);
+  std::vector<Undeclared> open = undeclared(system.question(), job);
+  if (const auto release = undeclared_release(system, parts, job)) open.push_back(*release);
+  if (const auto torch = undeclared_torch(system, iterations, t, k, job)) open.push_back(*torch);
+  widen_by_undeclared(open, whole, p);
+  add_iteration(system, {job, system.traits(), iterations, parts, t, k, whole}, clock, of_memory,
+                p);
+}
+
+}  // namespace
 
 void answer_training(Facts& facts, const TrainingQuestion& q, const TrainingSetting& s, Point& p) {
   TrainingJob job = job_of(q);
   p.at = place_of(q, s, job);
   check_devices(job, q.gpus);
-  if (q.best_split && job.plan.pp > 1)
-    take_best_split(TrainingAnswerer(facts, q, s), job, s.model, p);
+  if (q.best_split && job.plan.pp > 1) take_best_split(TrainingSystem(facts, q, s), job, p);
   check_job(s.model, job);
   if (job.plan.pp > 1) schedule_of(job.plan).check(shape_of(job));
-  TrainingAnswerer(facts, q, s).answer(job, p);
+  answer_job(TrainingSystem(facts, q, s), job, p);
   if (!s.bounds) return;
   job.micro_batch = p.at["micro_batch"], job.global_batch = p.at["global_batch"];
   const double tokens = static_cast<double>(job.global_batch * job.seq);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "orrery/training/schedules/job_schedule.h"
 
@@ -14,9 +15,6 @@ std::string_view suffix(TrainingPass pass) {
          : pass == TrainingPass::kRecompute ? " again"
                                             : " grad";
 }
-
-// The lower bound of the time of a row that is not bound by arithmetic.
-constexpr Seconds kNoPeak{-1};
 
 // A row of the breakdown for a time that belongs to no op.
 KernelRow overhead(const char* name, const char* part, const char* bound, Seconds time,
@@ -38,8 +36,7 @@ void add_blocks(const Architecture& model, const TimedIteration& timed, double p
   while (chunk + 1 < job.plan.pp * job.plan.vp && chunk_layers(model, job.plan, chunk).size() == 0)
     ++chunk;
   const std::vector<TrainingTerm> terms = iterations.terms(job, stack, chunk);
-  const ChunkParts& first =
-      parts.kinds[static_cast<std::size_t>(parts.kind[static_cast<std::size_t>(chunk)])];
+  const ChunkParts& first = parts.of_chunk(chunk);
   EstimateSum<Seconds> attention, core, mlp, layer;
   Seconds mlp_products;
   double mlp_flops = 0, layer_flops = 0;
@@ -78,103 +75,125 @@ void add_blocks(const Architecture& model, const TimedIteration& timed, double p
   p.metrics.push_back(exact_metric("layer_flops", layer_flops * share / 1e12));
 }
 
-void add_rows(const TimedIteration& timed, std::optional<int> wanted, Point& p) {
-  const TrainingJob& job = timed.job;
-  const IterationParts& parts = timed.parts;
-  const IterationTime& t = timed.time;
-  const TrainingConstants& k = timed.constants;
-  const Estimate<Seconds>& whole = timed.whole;
-  // The stage that IterationTime is of: the one with the most work.
-  Seconds most;
-  std::vector<int> critical;
-  for (int s = 0; s < job.plan.pp; ++s) {
-    std::vector<int> chunks = chunks_of_stage(job, s);
-    Seconds stage;
-    for (const int c : chunks) {
-      const auto kind = static_cast<std::size_t>(parts.kind[static_cast<std::size_t>(c)]);
-      stage += chunk_time({parts, k, job}, parts.kinds[kind]).total();
-    }
-    if (wanted ? s == *wanted : critical.empty() || stage > most)
-      most = stage, critical = std::move(chunks);
+namespace {
+
+// The rows of the ops of a stage: each kind of op of each pass is one.
+class OpRows {
+ public:
+  // `total`: the time of the iteration, of which rows have shares.
+  OpRows(std::vector<KernelRow>& rows, Seconds total) : rows_(rows), total_(total) {}
+
+  // Adds an op that runs `repeats` times, each time `factor` of the time in the term.
+  void add(const TrainingTerm& term, double repeats, double factor);
+
+  // Adds the shares of the data sheet's peaks that the rows reach. A value exceeds 1 if the stack
+  // fuses an op that is counted separately, because not all of its bytes are moved; such a row has
+  // no share. REQUIRES that no add() follows.
+  void compare_with_peaks();
+
+ private:
+  // The lower bound of the time of a row that is not bound by arithmetic.
+  static constexpr Seconds kNoPeak{-1};
+
+  std::vector<KernelRow>& rows_;
+  const Seconds total_;
+  std::vector<Seconds> least_;  // of each row, by the data sheet's peaks; negative: not comparable
+};
+
+void OpRows::add(const TrainingTerm& term, double repeats, double factor) {
+  const TrainingOp& op = term.op;
+  const std::string name = std::string(op.name) + std::string(suffix(op.pass));
+  const Estimate<Seconds> time = term.time.scaled(repeats * factor);
+  const Seconds least = term.least < term.time.value ? term.least * repeats : kNoPeak;
+  const double calls = op.count * repeats;
+  const auto row = std::find_if(rows_.begin(), rows_.end(), [&](const KernelRow& r) {
+    return r.name == name && r.part == to_text(op.cost);
+  });
+  if (row == rows_.end()) {
+    KernelRow fresh;
+    fresh.phase = "iteration";
+    fresh.name = name;
+    fresh.part = std::string(to_text(op.cost));
+    fresh.sizes = describe(op.op);
+    fresh.calls = calls;
+    fresh.flops = flops(op.op) * calls, fresh.bytes = bytes(op.op) * calls;
+    fresh.time = time;
+    fresh.share = time.value / total_;
+    fresh.bound = std::string(to_text(term.bound));
+    rows_.push_back(std::move(fresh));
+    least_.push_back(least);
+    return;
   }
-  const double copies = job.plan.pp > 1 ? schedule_of(job.plan).copies() : 1;
-  const double repeats = static_cast<double>(job.micro_batches()) / copies;
-  std::vector<KernelRow>& rows = p.kernels;
-  std::vector<Seconds> least;  // of each row, by the data sheet's peaks; negative: not comparable
-  for (const int c : critical) {
-    const ChunkParts& of_chunk =
-        parts.kinds[static_cast<std::size_t>(parts.kind[static_cast<std::size_t>(c)])];
-    for (const TrainingTerm& term : timed.iterations.terms(job, timed.stack, c)) {
-      const std::string name = std::string(term.op.name) + std::string(suffix(term.op.pass));
-      const Estimate<Seconds> time = term.time.scaled(
-          repeats * cost_factor({parts, k, job}, of_chunk, term.op.cost, term.op.pass));
-      const Seconds least_time = term.least < term.time.value ? term.least * repeats : kNoPeak;
-      const Flops work = flops(term.op.op) * (term.op.count * repeats);
-      const Bytes moved = bytes(term.op.op) * (term.op.count * repeats);
-      const auto row = std::find_if(rows.begin(), rows.end(), [&](const KernelRow& r) {
-        return r.name == name && r.part == to_text(term.op.cost);
-      });
-      if (row != rows.end()) {
-        row->calls += term.op.count * repeats;
-        row->time.value += time.value;
-        row->flops += work, row->bytes += moved;
-        row->share += time.value / t.total;
-        if (const std::string more = describe(term.op.op);
-            row->sizes.find(more) == std::string::npos)
-          row->sizes += "; " + more;
-        Seconds& sum = least[static_cast<std::size_t>(row - rows.begin())];
-        sum = sum < Seconds(0) || least_time < Seconds(0) ? kNoPeak : sum + least_time;
-        continue;
-      }
-      KernelRow fresh;
-      fresh.phase = "iteration";
-      fresh.name = name;
-      fresh.part = std::string(to_text(term.op.cost));
-      fresh.sizes = describe(term.op.op);
-      fresh.calls = term.op.count * repeats;
-      fresh.flops = work, fresh.bytes = moved;
-      fresh.time = time;
-      fresh.share = time.value / t.total;
-      fresh.bound = std::string(to_text(term.bound));
-      rows.push_back(std::move(fresh));
-      least.push_back(least_time);
-    }
+  row->calls += calls;
+  row->time.value += time.value;
+  row->flops += flops(op.op) * calls, row->bytes += bytes(op.op) * calls;
+  row->share += time.value / total_;
+  if (const std::string more = describe(op.op); row->sizes.find(more) == std::string::npos)
+    row->sizes += "; " + more;
+  Seconds& sum = least_[static_cast<std::size_t>(row - rows_.begin())];
+  sum = sum < Seconds(0) || least < Seconds(0) ? kNoPeak : sum + least;
+}
+
+void OpRows::compare_with_peaks() {
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const double of_peak = least_[i] / rows_[i].time.value;
+    if (least_[i] > Seconds(0) && of_peak <= 1) rows_[i].of_peak = of_peak;
   }
-  // The value exceeds 1 if the stack fuses an op that is counted separately, because not all of its
-  // bytes are moved.
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const double of_peak = least[i] / rows[i].time.value;
-    if (least[i] > Seconds(0) && of_peak <= 1) rows[i].of_peak = of_peak;
-  }
-  // The products of an op have its bare name; what else it does is named by its part.
+}
+
+// The products of an op have its bare name; what else it does is named by its part.
+void label_by_part(std::vector<KernelRow>& rows) {
   label_repeated(rows, 0, [&rows](std::size_t row) {
     for (const TrainingCost main :
          {TrainingCost::kProducts, TrainingCost::kExperts, TrainingCost::kHead})
       if (rows[row].part == to_text(main)) return std::string();
     return rows[row].part;
   });
-  // Pairs of micro-batches hide a part of the exchange of experts.
-  Seconds exchanged;
+}
+
+// Shortens the rows of the exchange of experts to its exposed time: pairs of micro-batches hide a
+// part of it.
+void hide_exchange(std::vector<KernelRow>& rows, Seconds exposed) {
   const auto is_exchange = [](const KernelRow& r) {
     return r.part == to_text(TrainingCost::kExpertExchange);
   };
+  Seconds exchanged;
   for (const KernelRow& r : rows)
     if (is_exchange(r)) exchanged += r.time.value;
-  const Seconds exposed = t.work[at(TrainingCost::kExpertExchange)];
   for (KernelRow& r : rows)
     if (is_exchange(r) && exposed < exchanged)
       r.time.value *= exposed / exchanged, r.share *= exposed / exchanged;
-  const auto add = [&](const char* name, const char* part, const char* bound, Seconds time) {
-    if (time > Seconds(0)) rows.push_back(overhead(name, part, bound, time, whole));
-  };
-  Seconds idle = t.bubble;
-  if (wanted) {
-    idle = t.total - t.sends - t.sharding - t.reduce - t.gather - t.optimizer - t.launches -
-           t.host - t.stragglers;
-    for (const KernelRow& r : rows) idle -= r.time.value;
-    constexpr double kRounding = 1e-9;  // of the sums
-    if (idle < kRounding * t.total) idle = Seconds(0);
+}
+
+// The idle time of a stage with these rows that the question names: all that is no work.
+Seconds idle_time(const std::vector<KernelRow>& rows, const IterationTime& t) {
+  Seconds idle = t.total - t.sends - t.sharding - t.reduce - t.gather - t.optimizer - t.launches -
+                 t.host - t.stragglers;
+  for (const KernelRow& r : rows) idle -= r.time.value;
+  constexpr double kRounding = 1e-9;  // of the sums
+  return idle < kRounding * t.total ? Seconds(0) : idle;
+}
+
+}  // namespace
+
+void add_rows(const TimedIteration& timed, std::optional<int> wanted, Point& p) {
+  const auto& [job, stack, iterations, parts, t, k, whole] = timed;
+  std::vector<KernelRow>& rows = p.kernels;
+  const double copies = job.plan.pp > 1 ? schedule_of(job.plan).copies() : 1;
+  const double repeats = static_cast<double>(job.micro_batches()) / copies;
+  OpRows ops(rows, t.total);
+  for (const int c : wanted ? chunks_of_stage(job, *wanted) : slowest_chunks(parts, k, job)) {
+    for (const TrainingTerm& term : iterations.terms(job, stack, c))
+      ops.add(term, repeats,
+              cost_factor({parts, k, job}, parts.of_chunk(c), term.op.cost, term.op.pass));
   }
+  ops.compare_with_peaks();
+  label_by_part(rows);
+  hide_exchange(rows, t.work[at(TrainingCost::kExpertExchange)]);
+  const Seconds idle = wanted ? idle_time(rows, t) : t.bubble;
+  const auto add = [&](const char* name, const char* part, const char* bound, Seconds time) {
+    if (time > Seconds(0)) rows.push_back(overhead(name, part, bound, time, timed.whole));
+  };
   add("bubble", "pipeline", "pipeline", idle);
   add("pipeline_sends", "pipeline", "network", t.sends);
   add("weight_sharding", "data", "network", t.sharding);

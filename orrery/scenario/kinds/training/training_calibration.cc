@@ -1,12 +1,17 @@
+#include "orrery/scenario/kinds/training/training_calibration.h"
+
 #include <fmt/format.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
 
 #include "orrery/base/error.h"
 #include "orrery/model/catalog/catalog.h"
-#include "orrery/scenario/kinds/training/training_answer.h"
-#include "orrery/scenario/kinds/training/training_question.h"
+#include "orrery/scenario/kinds/training/calibration_runs.h"
+#include "orrery/scenario/kinds/training/training_machine.h"
+#include "orrery/training/iteration/iteration.h"
 #include "orrery/training/schedules/job_schedule.h"
 
 namespace orrery {
@@ -30,18 +35,9 @@ struct CalibrationKey {
   bool operator==(const CalibrationKey&) const = default;
 };
 
-}  // namespace
-
-void TrainingAnswerer::calibrate() {
-  const std::vector<CalibrationRun> runs =
-      read_calibration_runs(question_.calibration_runs, question_);
-  calibration_ = facts_.latest<TrainingCalibration>(
-      CalibrationKey{setting_.model.id, setting_.gpu.id, setting_.node, texts_of(runs)},
-      [&] { return calibration_of(runs); });
-}
-
-TrainingCalibration TrainingAnswerer::calibration_of(
-    const std::vector<CalibrationRun>& runs) const {
+TrainingCalibration calibration_of(Facts& facts, const TrainingQuestion& question,
+                                   const TrainingSetting& setting, const ConstantTable& table,
+                                   const std::vector<CalibrationRun>& runs) {
   std::vector<IterationParts> parts;
   parts.reserve(runs.size());
   std::vector<MeasuredIteration> measured;
@@ -49,23 +45,23 @@ TrainingCalibration TrainingAnswerer::calibration_of(
   for (const CalibrationRun& run : runs) {
     try {
       const Architecture model =
-          run.model.empty() ? setting_.model : load_model(run.model, facts_.bundle());
+          run.model.empty() ? setting.model : load_model(run.model, facts.bundle());
       check_job(model, run.job);
       if (run.job.plan.pp > 1) schedule_of(run.job.plan).check(shape_of(run.job));
-      const auto on = machine(run.job.plan.devices());
-      const IterationModel iterations(model, on->cluster, setting_.kernels, *on->network);
-      parts.push_back(iterations.parts(run.job, traits_of(run.question, setting_.gpu)));
+      const auto on = training_machine(facts, setting.gpu, setting.node, run.job.plan.devices());
+      const IterationModel iterations(model, on->cluster, setting.kernels, *on->network);
+      parts.push_back(iterations.parts(run.job, traits_of(run.question, setting.gpu)));
     } catch (const Infeasible& e) {
       throw InputError(fmt::format("{}: {}", run.place, e.what()));
     }
     MeasuredIteration m;
     m.parts = &parts.back(), m.job = &run.job, m.time = run.time;
-    m.fixed = training_constants(*table_, stack_of(run.question).name, setting_.gpu,
-                                 run.job.precision, release_of(run.question))
+    m.fixed = training_constants(table, stack_of(run.question).name, setting.gpu, run.job.precision,
+                                 release_of(run.question))
                   .value;
     measured.push_back(std::move(m));
     alike.push_back(
-        {run.model.empty() ? setting_.model.id : run.model, run.question.stack_version, run.job});
+        {run.model.empty() ? setting.model.id : run.model, run.question.stack_version, run.job});
   }
   TrainingCalibration c{fit_calibration_factors(measured, alike), ""};
   double before = 0, after = 0;
@@ -80,8 +76,22 @@ TrainingCalibration TrainingAnswerer::calibration_of(
   }
   const double n = static_cast<double>(runs.size());
   c.note = fmt::format("{} own runs of {}: mean error {:.1f} % before, {:.1f} % with them",
-                       runs.size(), question_.calibration_runs, before / n, after / n);
+                       runs.size(), question.calibration_runs, before / n, after / n);
   return c;
+}
+
+}  // namespace
+
+std::shared_ptr<const TrainingCalibration> training_calibration(Facts& facts,
+                                                                const TrainingQuestion& question,
+                                                                const TrainingSetting& setting,
+                                                                const ConstantTable& table) {
+  if (question.calibration_runs.empty()) return nullptr;
+  const std::vector<CalibrationRun> runs =
+      read_calibration_runs(question.calibration_runs, question);
+  return facts.latest<TrainingCalibration>(
+      CalibrationKey{setting.model.id, setting.gpu.id, setting.node, texts_of(runs)},
+      [&] { return calibration_of(facts, question, setting, table, runs); });
 }
 
 }  // namespace orrery

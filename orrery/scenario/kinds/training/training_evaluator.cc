@@ -6,6 +6,7 @@
 #include "orrery/scenario/kinds/training/training_chance.h"
 #include "orrery/scenario/kinds/training/training_power.h"
 #include "orrery/scenario/kinds/training/training_question.h"
+#include "orrery/scenario/kinds/training/training_run.h"
 #include "orrery/scenario/setup/gpu_price.h"
 #include "orrery/scenario/setup/served_model.h"
 #include "orrery/training/iteration/training_kernels.h"
@@ -27,7 +28,7 @@ TrainingEvaluator::TrainingEvaluator(Facts& facts, const Scenario& s)
       plant_.emplace(facts, PlantChoice(), gpu_, s.hardware.node, notes);
   }
   setting_.emplace(TrainingSetting{*model_, gpu_, s.hardware.node, kernels_});
-  answerer_.emplace(facts, question_, *setting_);
+  system_.emplace(facts, question_, *setting_);
 }
 
 std::int64_t TrainingEvaluator::gpus_of_node() const {
@@ -47,16 +48,16 @@ bool TrainingEvaluator::takes(const PowerKnobs& boards) const {
 
 double TrainingEvaluator::least_energy(const TrainingJob& job) const {
   return orrery::least_energy(facts_.step_power(), gpu_, "",
-                              answerer_->time(job, {}).steps.reference);
+                              system_->time(job, {}).steps.reference);
 }
 
 TrainingEvaluator::Run TrainingEvaluator::run(const TrainingJob& job,
                                               const PowerKnobs& boards) const {
-  const TrainingAnswerer::Timed timed = answerer_->time(job, boards);
+  const TrainingSystem::Timed timed = system_->time(job, boards);
   Run out;
   out.iteration = timed.time.total;
-  const TrainingAnswerer::RunTime run =
-      answerer_->run(timed.time, job).value_or(TrainingAnswerer::RunTime{timed.time.total});
+  const ExpectedRun run =
+      expected_run(question_, timed.time, job).value_or(ExpectedRun{timed.time.total});
   out.total = run.total;
   const double gpus = static_cast<double>(job.plan.devices());
   out.usd = gpus * hour() * (out.total.value() / 3600);

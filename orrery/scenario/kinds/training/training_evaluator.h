@@ -12,8 +12,8 @@
 
 #include "orrery/energy/account/price_book.h"
 #include "orrery/kernel/tiers/remembered_kernels.h"
-#include "orrery/scenario/kinds/training/training_answer.h"
 #include "orrery/scenario/kinds/training/training_question.h"
+#include "orrery/scenario/kinds/training/training_system.h"
 #include "orrery/scenario/question/scenario.h"
 #include "orrery/scenario/setup/plant_account.h"
 
@@ -24,7 +24,7 @@ class TrainingEvaluator {
   // `scenario` asks about a run, on a GPU. Borrows `facts`. InputError: the GPU or its price is not
   // known.
   TrainingEvaluator(Facts& facts, const Scenario& scenario);
-  TrainingEvaluator(const TrainingEvaluator&) = delete;  // its answerer refers to its members
+  TrainingEvaluator(const TrainingEvaluator&) = delete;  // its system refers to its members
   TrainingEvaluator& operator=(const TrainingEvaluator&) = delete;
 
   const Architecture& model() const { return *model_; }
@@ -33,8 +33,8 @@ class TrainingEvaluator {
 
   // The memory of the fullest rank, and the chance that a job with it fits, 0 to 1. It fits where
   // the chance is one half or more.
-  TrainingMemory memory(const TrainingJob& job) const { return answerer_->memory(job); }
-  double fits(const TrainingMemory& memory) const { return answerer_->fits(memory); }
+  TrainingMemory memory(const TrainingJob& job) const { return system_->memory(job); }
+  double fits(const TrainingMemory& memory) const { return system_->fits(memory); }
 
   // A run of the job. Joules are 0 where the GPU's power is not known, USD where no price is asked
   // for.
@@ -66,7 +66,7 @@ class TrainingEvaluator {
   std::optional<PlantAccount> plant_;  // where the price has no electricity in it
   RememberedKernels kernels_;          // layouts have most of their products in common
   std::optional<TrainingSetting> setting_;
-  std::optional<TrainingAnswerer> answerer_;
+  std::optional<TrainingSystem> system_;
 };
 
 }  // namespace orrery
