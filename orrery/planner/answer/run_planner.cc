@@ -162,13 +162,13 @@ std::string binding(const Point& p) {
 // The plans of runs are asked in full, each a task of the ranks.
 class Answers {
  public:
-  Answers(Runner& runner, const Scenario& question, Desk& desk)
-      : runner_(runner), question_(question), desk_(desk), keys_(question) {}
+  Answers(Runner& runner, const Scenario& question, SearchContext& context)
+      : runner_(runner), question_(question), context_(context), keys_(question) {}
 
   Point of(const RatedRun& rated) {
     RunOptions options;
     options.breakdown = false;
-    return desk_.point(
+    return context_.point(
         [&] { return keys_.key("run, " + rated.plan.name(), rated.plan.gpu.gpu); },
         [&] { return runner_.run(rated.plan.asked(question_), options).points.at(0); });
   }
@@ -176,7 +176,7 @@ class Answers {
  private:
   Runner& runner_;
   const Scenario& question_;
-  Desk& desk_;
+  SearchContext& context_;
   QuestionKeys keys_;
 };
 
@@ -209,21 +209,21 @@ Point answered(Answers& answers, const Scenario& question, const RatedRun& rated
 }  // namespace
 
 RunPlans find_run_plans(Runner& runner, const Scenario& question) {
-  Desk alone;
+  SearchContext alone;
   return find_run_plans(runner, question, alone);
 }
 
-RunPlans find_run_plans(Runner& runner, const Scenario& scenario, Desk& desk) {
-  desk.begin();
+RunPlans find_run_plans(Runner& runner, const Scenario& scenario, SearchContext& context) {
+  context.begin();
   RunPlans out;
   out.question = with_defaults(scenario);
   const PlanChoice& choice = planned(out.question).choice;
-  const RunSearch search = search_runs(runner, out.question, desk);
+  const RunSearch search = search_runs(runner, out.question, context);
   const std::vector<RatedRun> ranked = chosen(choice, search);
-  if (desk.stopped()) desk.finish();
-  if (ranked.empty() && desk.stopped()) throw Stopped();
+  if (context.stopped()) context.finish();
+  if (ranked.empty() && context.stopped()) throw Stopped();
   if (ranked.empty()) {
-    desk.answer_alone();
+    context.answer_alone();
     refuse(choice, search);
   }
   out.answer.scenario = out.question.name;
@@ -232,7 +232,7 @@ RunPlans find_run_plans(Runner& runner, const Scenario& scenario, Desk& desk) {
   const bool all = choice.objective == PlanObjective::kPareto;
   double most = 0;     // chance to end in time
   std::string reason;  // why a plan that fits the GPUs does not fit their hosts
-  Answers answers(runner, out.question, desk);
+  Answers answers(runner, out.question, context);
   const std::size_t shown = all ? ranked.size() : static_cast<std::size_t>(choice.top);
   const auto look_at = [&](const RatedRun& r) {
     Point p = answered(answers, out.question, r);
@@ -249,22 +249,22 @@ RunPlans find_run_plans(Runner& runner, const Scenario& scenario, Desk& desk) {
     out.plans.push_back(r.plan);
     out.answer.points.push_back(std::move(p));
   };
-  desk.together(
+  context.together(
       "plans", std::min(shown, ranked.size()),
       [&](std::size_t i, double) { answers.of(ranked[i]); },
       [&] {
         for (std::size_t i = 0; i < ranked.size() && out.plans.size() < shown; ++i) {
-          if (desk.stopped() && !out.plans.empty()) break;
+          if (context.stopped() && !out.plans.empty()) break;
           try {
-            if (i < shown) desk.reach(i);
+            if (i < shown) context.reach(i);
             look_at(ranked[i]);
           } catch (const Stopped&) {
-            desk.finish();
+            context.finish();
             if (out.plans.empty()) look_at(ranked[i]);
           }
         }
       });
-  desk.answer_alone();
+  context.answer_alone();
   if (out.plans.empty() && !reason.empty())
     throw Infeasible(fmt::format("no plan fits its nodes: {}", reason));
   if (out.plans.empty())
@@ -286,7 +286,7 @@ RunPlans find_run_plans(Runner& runner, const Scenario& scenario, Desk& desk) {
     notes.push_back(fmt::format(
         "not declared: a checkpoint takes {:.0f} s from the job, a restart {:.0f} min (chance)",
         planned_chance().checkpoint_write.value(), planned_chance().restart.value() / 60));
-  out.answer.complete = !desk.stopped();
+  out.answer.complete = !context.stopped();
   notes.push_back(
       fmt::format("{}: {} layouts, {} evaluated; not: {}",
                   *out.answer.complete ? "complete" : "incomplete, because the search was stopped",

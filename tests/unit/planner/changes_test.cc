@@ -44,8 +44,8 @@ struct Searched {
   explicit Searched(Scenario q, const Bundle& bundle = Bundle())
       : runner(bundle), question(std::move(q)) {
     load = planned_load(question.as<PlanQuestion>().service, notes);
-    first = first_stage(runner, question, load, desk);
-    trials = std::make_unique<Trials>(runner, question, load, desk);
+    first = first_stage(runner, question, load, context);
+    trials = std::make_unique<Trials>(runner, question, load, context);
     result = race(question, load, first, *trials);
   }
   std::vector<Change> changes() {
@@ -60,7 +60,7 @@ struct Searched {
   std::vector<std::string> notes;
   PlannedLoad load;
   FirstStage first;
-  Desk desk;
+  SearchContext context;
   std::unique_ptr<Trials> trials;
   RaceResult result;
 };
@@ -248,7 +248,8 @@ TEST(Days, OfAPlanHaveFewerEnginesAtNight) {
 
 TEST(RobustPlans, HaveTheRegretOfTheirDefinition) {
   Searched r(asked("gpu: [h100-sxm, l40s], robust: [\"load:50%\"], top: 2"));
-  const std::vector<RobustPlan> plans = robust_plans(r.runner, r.question, r.result.best, r.desk);
+  const std::vector<RobustPlan> plans =
+      robust_plans(r.runner, r.question, r.result.best, r.context);
   ASSERT_FALSE(plans.empty());
   for (const RobustPlan& p : plans) EXPECT_GE(p.regret, plans.front().regret);
   // By asking each case: the best of all options, and the best of the option alone.
@@ -256,7 +257,7 @@ TEST(RobustPlans, HaveTheRegretOfTheirDefinition) {
   for (const double rate : {10.0, 20.0, 30.0}) {
     const Searched all(asked("gpu: [h100-sxm, l40s], exhaustive: true, top: 20", rate));
     double own = 0;
-    for (const Raced& raced : all.result.best)
+    for (const RacedFleet& raced : all.result.best)
       if (raced.fleet.engine.name() == plans.front().fleet.engine.name()) own = raced.ranked;
     ASSERT_GT(own, 0);
     worst = std::max(worst, own / all.value() - 1);
@@ -275,7 +276,7 @@ TEST(Plans, RefuseKeysWithoutEffect) {
 TEST(RobustPlans, RefuseWhatTheyCannotRead) {
   for (const char* bad : {"load", "load:20", "load:120%", "weather:3%"}) {
     Searched r(asked(fmt::format("gpu: [h100-sxm], robust: [\"{}\"]", bad)));
-    EXPECT_THROW(robust_plans(r.runner, r.question, r.result.best, r.desk), InputError) << bad;
+    EXPECT_THROW(robust_plans(r.runner, r.question, r.result.best, r.context), InputError) << bad;
   }
 }
 

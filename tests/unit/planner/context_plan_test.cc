@@ -38,8 +38,8 @@ FirstStage stage(const Scenario& asked) {
   Runner runner{Bundle()};
   std::vector<std::string> notes;
   const PlannedLoad load = planned_load(asked.as<PlanQuestion>().service, notes);
-  Desk desk;
-  return first_stage(runner, asked, load, desk);
+  SearchContext context;
+  return first_stage(runner, asked, load, context);
 }
 
 TEST(ContextPlans, AreTriedWhereThePlanListsThem) {

@@ -8,7 +8,6 @@
 #include "orrery/base/error.h"
 #include "orrery/base/node.h"
 #include "orrery/kinds/all_kinds.h"
-#include "orrery/planner/crew/desk.h"
 #include "orrery/planner/emit/from_command.h"
 #include "orrery/planner/emit/launch.h"
 #include "orrery/planner/emit/launch_facts.h"
@@ -16,6 +15,7 @@
 #include "orrery/planner/emit/platforms.h"
 #include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/space/space.h"
+#include "orrery/planner/workers/search_context.h"
 #include "orrery/scenario/document/scenario_json.h"
 #include "orrery/scenario/document/scenario_sweep.h"
 #include "orrery/scenario/runner/runner.h"
@@ -364,14 +364,15 @@ TEST(FromCommand, SaysWhichAcceptanceItAssumes) {
 TEST(FromCommand, IsAKeyOfThePlan) {
   Runner runner{Bundle()};
   const std::string command = "vllm serve meta-llama/Llama-3.1-8B-Instruct -tp 4 --names a,b";
-  Desk desk;
-  const Answer answer = answer_plan(runner, planned(", from_command: \"" + command + "\""), desk);
+  SearchContext context;
+  const Answer answer =
+      answer_plan(runner, planned(", from_command: \"" + command + "\""), context);
   const Plans plans = find_plans(runner, planned());
   const std::vector<std::string>& notes = answer.points.front().notes;
   const std::vector<std::string> told = beside_command(runner, planned(), command, plans);
   EXPECT_EQ(std::vector(notes.begin() + 1, notes.begin() + 3), told);
   EXPECT_EQ(notes.size(), plans.answer.points.front().notes.size() + 2);
-  EXPECT_THROW(answer_plan(runner, planned(", from_command: ollama serve"), desk), InputError);
+  EXPECT_THROW(answer_plan(runner, planned(", from_command: ollama serve"), context), InputError);
 }
 
 TEST(FromCommand, RefusesWhatIsNoRival) {
