@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   orrery::read_or_refuse([&] {
     const orrery::ScenarioSweep sweep =
-        orrery::read_scenario(all_kinds(), orrery::parse_yaml(text, "fuzz.yaml"));
+        orrery::read_scenario(orrery::all_kinds(), orrery::parse_yaml(text, "fuzz.yaml"));
     if (sweep.points.empty()) std::abort();
     for (const orrery::Scenario& s : sweep.points)
       if (s.parallel.tp < 1 || s.parallel.pp < 1) std::abort();
