@@ -238,9 +238,10 @@ class Changes {
     for (const RatedOption& o : first_.options) {
       const EngineOption& e = o.option;
       if (e.gpu.gpu != own.gpu.gpu || e.engine != own.engine || e.format != own.format) continue;
-      if (e.dp > 1 || e.ep > 1 || e.pp > 1) continue;
-      if (least == nullptr || e.tp < least->option.tp) least = &o;
-      if (node == nullptr || e.tp > node->option.tp) node = &o;
+      const ParallelPlan& layout = e.layout;
+      if (layout.dp > 1 || layout.ep > 1 || layout.pp > 1) continue;
+      if (least == nullptr || layout.tp < least->option.layout.tp) least = &o;
+      if (node == nullptr || layout.tp > node->option.layout.tp) node = &o;
     }
     const auto compare = [&](const RatedOption* o, const char* what) {
       if (o == nullptr || (!best_.fleet.decode && o->option.name() == own.name())) return;

@@ -53,11 +53,11 @@ std::string differences(const EngineOption& own, const EngineOption& plan) {
   add("", own.gpu.gpu, plan.gpu.gpu);
   add("", own.engine, plan.engine);
   add("format", format(own), format(plan));
-  add("tp", std::to_string(own.tp), std::to_string(plan.tp));
-  add("pp", std::to_string(own.pp), std::to_string(plan.pp));
-  add("dp", std::to_string(own.dp), std::to_string(plan.dp));
-  add("ep", std::to_string(own.ep), std::to_string(plan.ep));
-  add("cp", std::to_string(own.cp), std::to_string(plan.cp));
+  add("tp", std::to_string(own.layout.tp), std::to_string(plan.layout.tp));
+  add("pp", std::to_string(own.layout.pp), std::to_string(plan.layout.pp));
+  add("dp", std::to_string(own.layout.dp), std::to_string(plan.layout.dp));
+  add("ep", std::to_string(own.layout.ep), std::to_string(plan.layout.ep));
+  add("cp", std::to_string(own.layout.cp), std::to_string(plan.layout.cp));
   add("prefix caching", own.prefix_caching ? "on" : "off", plan.prefix_caching ? "on" : "off");
   add("speculation", own.speculation.method, plan.speculation.method);
   return out;

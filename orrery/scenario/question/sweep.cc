@@ -150,6 +150,14 @@ Field& add_sweep(Fields& fields, std::string name, std::int64_t& value, std::int
       [&value] { return value; }, std::move(doc));
 }
 
+Field& add_sweep(Fields& fields, std::string name, int& value, int least, int most,
+                 std::string doc) {
+  return declare_swept(
+      fields, std::move(name), {least, most, whole_number},
+      [&value](std::int64_t v) { value = static_cast<int>(v); }, [&value] { return value; },
+      std::move(doc));
+}
+
 Field& add_sweep(Fields& fields, std::string name, std::optional<std::int64_t>& value,
                  std::int64_t shown, std::int64_t least, std::int64_t most, std::string doc) {
   return declare_swept(

@@ -23,6 +23,8 @@ Sweep read_sweep(const Node& node, std::int64_t least, std::int64_t most);
 // value: the reader of a document makes a point of each (scenario_sweep.h).
 Field& add_sweep(Fields& fields, std::string name, std::int64_t& value, std::int64_t least,
                  std::int64_t most, std::string doc);
+Field& add_sweep(Fields& fields, std::string name, int& value, int least, int most,
+                 std::string doc);
 // The same for an optional value. `shown` is the text of an absent value in JSON and help.
 Field& add_sweep(Fields& fields, std::string name, std::optional<std::int64_t>& value,
                  std::int64_t shown, std::int64_t least, std::int64_t most, std::string doc);

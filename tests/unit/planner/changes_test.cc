@@ -178,7 +178,7 @@ TEST(Spares, AreTheFewestThatAreEnough) {
         EXPECT_NEAR(share_of_time(n, k, u), by_outcomes(n, k, u), 1e-12) << n << k << u;
   EXPECT_EQ(share_of_time(3, 0, 0), 1);
   EngineOption engine;
-  engine.tp = 8;
+  engine.layout.tp = 8;
   // 8 GPUs fail 8 x 4.7359e-4 times a day; half a day each: 1.8944e-3 / 1.0018944.
   EXPECT_NEAR(down_share(8, Seconds(43200)), 1.8908e-3, 1e-7);
   PlanChoice plan;
@@ -286,7 +286,7 @@ TEST(EngineOptions, HavePowerLimitsThatABoardCanHave) {
   std::vector<std::string> names;
   for (const EngineOption& o :
        engine_options(q, runner.catalog(), runner.architecture("llama-3-8b")))
-    if (o.tp == 1) names.push_back(o.name());
+    if (o.layout.tp == 1) names.push_back(o.name());
   EXPECT_THAT(names, testing::ElementsAre("1 h100-sxm, vllm, checkpoint, tp 1",
                                           "1 h100-sxm, vllm, checkpoint, tp 1, 500 W",
                                           "1 h100-sxm, vllm, checkpoint, tp 1, 300 W",
@@ -306,9 +306,9 @@ TEST(EngineOptions, HaveClocksThatABoardCanBeLockedTo) {
   std::vector<std::string> names;
   for (const EngineOption& o :
        engine_options(q, runner.catalog(), runner.architecture("llama-3-8b"))) {
-    if (o.tp > 1 || o.gpu.gpu != "h100-sxm") continue;
+    if (o.layout.tp > 1 || o.gpu.gpu != "h100-sxm") continue;
     names.push_back(o.name());
-    EXPECT_EQ(o.asked(q).hardware.clock, o.clock);
+    EXPECT_EQ(o.asked(q).hardware.clock, o.boards.clock);
   }
   EXPECT_THAT(names, testing::ElementsAre("1 h100-sxm, vllm, checkpoint, tp 1",
                                           "1 h100-sxm, vllm, checkpoint, tp 1, 1410 MHz",

@@ -125,7 +125,7 @@ Space random_space(Random& random) {
     for (const char* engine : {"x", "y"}) {
       for (const int tp : {1, 2, 4}) {
         if (below(random, 2) == 0) continue;
-        EngineOption option{{gpu, stock}, engine, "", tp, 1, 1, 1};
+        EngineOption option{{gpu, stock}, engine, "", {.tp = tp}};
         Capacity c;
         c.prefill = between(random, 0.4, 3) * std::sqrt(tp);
         c.decode = between(random, 0.4, 3) * std::sqrt(tp);

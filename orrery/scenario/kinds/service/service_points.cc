@@ -94,13 +94,13 @@ void check_order(const ServiceQuestion& service, const EngineProfile::Scheduler&
         scheduler.policy, fmt::join(schedulers_with(&SchedulerTraits::sorts_by_prefix), ", ")));
 }
 
-// The further pools, as the question writes them.
-std::vector<std::string> further_pools(const ServiceQuestion& service) {
+// The further pools of the question.
+std::vector<PoolChoice> further_pools(const ServiceQuestion& service) {
   const ClusterChoice& cluster = service.cluster;
   if (!cluster.disaggregation.on()) return cluster.pools;
   if (!cluster.pools.empty())
     throw InputError("cluster.pools: not supported with disaggregation.decode");
-  return {cluster.disaggregation.decode};
+  return {*cluster.disaggregation.decode};
 }
 
 // The clock of a service without techniques.
@@ -242,12 +242,11 @@ void note_origins(Facts& facts, const ServedModel& served, const SimulationConfi
 void answer_services(Facts& facts, const Scenario& asked, const RunOptions& options, Point& p) {
   const ServiceQuestion& service = asked.as<ServiceQuestion>();
   const auto deployment = deployment_of(facts, asked, engine_use(service));
-  std::vector<PoolChoice> further;
-  for (const std::string& text : further_pools(service)) further.push_back(PoolChoice::parse(text));
+  const std::vector<PoolChoice> further = further_pools(service);
   const RackLimit rack(facts, asked, further);
   const Scenario s = rack.of(asked, deployment->gpu);
   const Architecture& model = facts.architecture(s.model);
-  const ParallelPlan plan = s.parallel.plan();
+  const ParallelPlan plan = s.parallel;
   if (model.kind == Kind::kEncoder)
     throw NoData(fmt::format("{} is an encoder: only decoders are simulated", model.id));
   check_order(service, deployment->engine.scheduler);

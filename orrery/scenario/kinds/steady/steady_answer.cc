@@ -259,10 +259,10 @@ LeastRequests least_of(const SteadyQuestion& load) {
 
 void answer_steady(Facts& facts, const Scenario& scenario, const RunOptions& options, Point& p) {
   const SteadyQuestion& load = scenario.as<SteadyQuestion>();
-  const ServingSetup::Parallel& parallel = scenario.parallel;
+  const ParallelPlan& parallel = scenario.parallel;
   p.at = {{"model", facts.architecture(scenario.model).id},
           {"gpu", facts.gpu(scenario.hardware.gpu).id},
-          {"gpus", parallel.plan().devices()},
+          {"gpus", parallel.devices()},
           {"tp", parallel.tp},
           {"pp", parallel.pp},
           {"isl", load.isl},
