@@ -181,7 +181,7 @@ class Layouts {
   }
 
   void add_grid(RunLayout l) {
-    const std::int64_t batch = training_.global_batch;
+    const std::int64_t batch = training_.global_batch.value();
     std::vector<std::int64_t> micro;
     for (const std::int64_t n : space_.micro_batch)
       if (batch % (n * l.dp()) == 0) micro.push_back(n);

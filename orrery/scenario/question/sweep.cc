@@ -165,6 +165,16 @@ Field& add_sweep(Fields& fields, std::string name, std::optional<std::int64_t>& 
       [&value, shown] { return value.value_or(shown); }, std::move(doc));
 }
 
+Field& add_open_sweep(Fields& fields, std::string name, std::optional<std::int64_t>& value,
+                      std::int64_t open, std::int64_t most, std::string doc) {
+  const auto set = [&value, open](std::int64_t v) {
+    value = v == open ? std::nullopt : std::optional(v);
+  };
+  return declare_swept(
+      fields, std::move(name), {open, most, whole_number}, set,
+      [&value, open] { return value.value_or(open); }, std::move(doc));
+}
+
 Field& add_list(Fields& fields, std::string name, Sweep& value, std::int64_t least,
                 std::int64_t most, std::string doc) {
   return fields

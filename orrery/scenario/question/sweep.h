@@ -29,6 +29,10 @@ Field& add_sweep(Fields& fields, std::string name, int& value, int least, int mo
 Field& add_sweep(Fields& fields, std::string name, std::optional<std::int64_t>& value,
                  std::int64_t shown, std::int64_t least, std::int64_t most, std::string doc);
 
+// The same for an optional value that `open`, the least, leaves open.
+Field& add_open_sweep(Fields& fields, std::string name, std::optional<std::int64_t>& value,
+                      std::int64_t open, std::int64_t most, std::string doc);
+
 // The same for sizes in bytes: "65536", "64K", "1K-16G*4", "13.48 GB", "8 MiB". A bare prefix is
 // binary as in nccl-tests (1K = 1024); GB is 1e9 and GiB 2^30.
 Field& add_byte_sweep(Fields& fields, std::string name, std::int64_t& value, std::int64_t least,

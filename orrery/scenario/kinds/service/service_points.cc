@@ -250,9 +250,10 @@ void answer_services(Facts& facts, const Scenario& asked, const RunOptions& opti
   if (model.kind == Kind::kEncoder)
     throw NoData(fmt::format("{} is an encoder: only decoders are simulated", model.id));
   check_order(service, deployment->engine.scheduler);
+  std::int64_t gpus = plan.devices() * service.cluster.replicas;
   p.at = {{"model", model.id},
           {"gpu", deployment->gpu.id},
-          {"gpus", plan.devices() * service.cluster.replicas},
+          {"gpus", gpus},
           {"tp", s.parallel.tp},
           {"pp", s.parallel.pp}};
   if (s.parallel.cp > 1) {
@@ -298,8 +299,8 @@ void answer_services(Facts& facts, const Scenario& asked, const RunOptions& opti
   for (const PoolChoice& choice : further) {
     const Gpu& gpu = choice.gpu.empty() ? deployment->gpu : facts.gpu(choice.gpu);
     pools.push_back(served_pool(facts, rack.of(asked, gpu), service, *served, choice));
-    p.at["gpus"] = p.at["gpus"].get<std::int64_t>() +
-                   pools.back().config.replicas * pools.back().served->plan.devices();
+    gpus += pools.back().config.replicas * pools.back().served->plan.devices();
+    p.at["gpus"] = gpus;
   }
   add_pools(facts, s, {*served, techniques, pools}, false, config, p.notes);
   std::vector<SpotEngines> engines = {{served.get(), config.replicas}};

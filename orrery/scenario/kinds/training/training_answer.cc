@@ -296,7 +296,7 @@ IterationClock TrainingAnswerer::clock_of(const TrainingJob& job, const Training
   });
 }
 
-void TrainingAnswerer::answer(TrainingJob job, Point& p) {
+void TrainingAnswerer::answer(TrainingJob& job, Point& p) {
   const TrainingMemory memory = add_memory(job, p);
   const std::vector<Metric> of_memory = std::exchange(p.metrics, {});
   const auto on = machine(job.plan.devices());
@@ -419,7 +419,6 @@ void answer_training(Facts& facts, const TrainingQuestion& q, const TrainingSett
   if (job.plan.pp > 1) schedule_of(job.plan).check(shape_of(job));
   TrainingAnswerer(facts, q, s).answer(job, p);
   if (!s.bounds) return;
-  job.micro_batch = p.at["micro_batch"], job.global_batch = p.at["global_batch"];
   const double tokens = static_cast<double>(job.global_batch * job.seq);
   bound_training(s.model, s.gpu, job, run_steps(q, job).value_or(0) * tokens, p);
 }
