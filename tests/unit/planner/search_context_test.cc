@@ -81,9 +81,9 @@ class Counts : public SearchWatcher {
   SearchState state_;
 };
 
-class DeskTest : public ::testing::Test {
+class SearchContextTest : public ::testing::Test {
  protected:
-  ~DeskTest() override {
+  ~SearchContextTest() override {
     for (const char* end : {"", "-wal", "-shm"}) std::filesystem::remove(path_ + end);
   }
   const ResultStore::Scope scope_ = {"1", "c"};
@@ -109,7 +109,7 @@ std::vector<std::string> answered_by(int ranks, const std::vector<Scenario>& ask
   return out;
 }
 
-TEST_F(DeskTest, AnswersHaveTheSameBytesForAnyNumberOfRanks) {
+TEST_F(SearchContextTest, AnswersHaveTheSameBytesForAnyNumberOfRanks) {
   for (const std::string& text : kQuestions) {
     const Scenario asked = question(text);
     const std::string alone = answered_alone(asked);
@@ -121,7 +121,7 @@ TEST_F(DeskTest, AnswersHaveTheSameBytesForAnyNumberOfRanks) {
   }
 }
 
-TEST_F(DeskTest, RanksShareOneQuestionAfterTheOther) {
+TEST_F(SearchContextTest, RanksShareOneQuestionAfterTheOther) {
   std::vector<Scenario> asked;
   std::string alone;
   for (const std::string& text : kQuestions) {
@@ -131,7 +131,7 @@ TEST_F(DeskTest, RanksShareOneQuestionAfterTheOther) {
   EXPECT_EQ(answered_by(2, asked).front(), alone);
 }
 
-TEST_F(DeskTest, RanksShareTheWork) {
+TEST_F(SearchContextTest, RanksShareTheWork) {
   const Scenario asked = question(kQuestions.front());
   const auto all = thread_ranks(2);
   Counts alone, first;
@@ -151,7 +151,7 @@ TEST_F(DeskTest, RanksShareTheWork) {
   EXPECT_LT(first.state().computed, alone.state().computed);
 }
 
-TEST_F(DeskTest, AStoreChangesNothingAndNothingIsComputedTwice) {
+TEST_F(SearchContextTest, AStoreChangesNothingAndNothingIsComputedTwice) {
   for (const std::string& text : kQuestions) {
     const Scenario asked = question(text);
     const std::string alone = answered_alone(asked);
@@ -170,7 +170,7 @@ TEST_F(DeskTest, AStoreChangesNothingAndNothingIsComputedTwice) {
 }
 
 // Where a search is killed after some results, the next one computes the rest alone.
-TEST_F(DeskTest, ASearchGoesOnWhereAnotherOneEnded) {
+TEST_F(SearchContextTest, ASearchGoesOnWhereAnotherOneEnded) {
   for (const std::size_t i : {0U, 4U}) {
     const Scenario asked = question(kQuestions[i]);
     std::filesystem::remove(path_);
@@ -205,7 +205,7 @@ TEST_F(DeskTest, ASearchGoesOnWhereAnotherOneEnded) {
   }
 }
 
-TEST_F(DeskTest, PlansOfOneLoadShareResults) {
+TEST_F(SearchContextTest, PlansOfOneLoadShareResults) {
   ResultStore store(path_, scope_);
   const auto ask = [&](const std::string& more) {
     Counts counts;
@@ -224,7 +224,7 @@ TEST_F(DeskTest, PlansOfOneLoadShareResults) {
   EXPECT_EQ(ask("tp: [1], objective: gpus").computed, 0);
 }
 
-TEST_F(DeskTest, AFullDiskLosesNoAnswer) {
+TEST_F(SearchContextTest, AFullDiskLosesNoAnswer) {
   const Scenario asked = question(kQuestions.front());
   ResultStore store(path_, scope_);
   store.limit_pages(10);
@@ -233,7 +233,7 @@ TEST_F(DeskTest, AFullDiskLosesNoAnswer) {
   EXPECT_THAT(store.failure(), HasSubstr("the disk is full"));
 }
 
-TEST_F(DeskTest, AStoppedSearchHasTheBestSoFarAndSaysSo) {
+TEST_F(SearchContextTest, AStoppedSearchHasTheBestSoFarAndSaysSo) {
   for (const std::size_t i : {0U, 1U, 3U, 4U}) {
     const Scenario asked = question(kQuestions[i]);
     Counts all;
@@ -259,7 +259,7 @@ TEST_F(DeskTest, AStoppedSearchHasTheBestSoFarAndSaysSo) {
   }
 }
 
-TEST_F(DeskTest, AStoppedSearchOfRanksEndsOnAll) {
+TEST_F(SearchContextTest, AStoppedSearchOfRanksEndsOnAll) {
   const Scenario asked = question(kQuestions.front());
   const auto all = thread_ranks(2);
   std::thread other([&] {
@@ -279,7 +279,7 @@ TEST_F(DeskTest, AStoppedSearchOfRanksEndsOnAll) {
 }
 
 // A wrong question is refused by every rank, of which one says so.
-TEST_F(DeskTest, AWrongQuestionEndsOnAll) {
+TEST_F(SearchContextTest, AWrongQuestionEndsOnAll) {
   const Scenario asked = question(
       "{model: llama-3-8b, load: {requests: 100, isl: 512, osl: 64}, slo: {tpot: 30 ms}, plan: "
       "{gpu: [h100-sxm], tp: [1, 2], pp: [1], objective: throughput}}");
