@@ -193,7 +193,7 @@ class Race {
     void take(const FleetPlan& f, double value, int levels) {
       if (levels == 0) return;
       than = per_chance(value, static_cast<double>(levels) / kLevels);
-      fleet = RacedFleet{f, value, 0, than, levels, 0};
+      fleet = RacedFleet{.fleet = f, .value = value, .ranked = than, .levels = levels};
     }
   };
   const char* enter(Best& best) {
@@ -396,7 +396,8 @@ class Race {
       if (!rate) continue;
       const double expected = expected_rate(c.fleet, *rate, than);
       if (expected <= highest) continue;
-      best = RacedFleet{c.fleet, *rate, *rate, -expected, known_, 0};
+      best = RacedFleet{
+          .fleet = c.fleet, .value = *rate, .rate = *rate, .ranked = -expected, .levels = known_};
       highest = expected;
     }
     return best ? enter(std::move(*best)) : left;

@@ -32,7 +32,14 @@ double rounded(double v) {
 }
 
 Metric exact_metric(std::string name, std::string unit, double value) {
-  return {std::move(name), std::move(unit), value, value, value, value, value, Origin::kExact};
+  return {.name = std::move(name),
+          .unit = std::move(unit),
+          .value = value,
+          .low50 = value,
+          .high50 = value,
+          .low90 = value,
+          .high90 = value,
+          .origin = Origin::kExact};
 }
 
 Metric power_metric(const Estimate<Watts>& power, Watts limit) {
@@ -66,9 +73,14 @@ void widen(Metric& m, double error) {
 Metric rate_metric(std::string name, std::string unit, double amount,
                    const Estimate<Seconds>& time) {
   auto at = [&](double p) { return amount / time.quantile(p).value(); };
-  return {std::move(name), std::move(unit), amount / time.value.value(),
-          at(0.75),        at(0.25),        at(0.95),
-          at(0.05),        time.origin};
+  return {.name = std::move(name),
+          .unit = std::move(unit),
+          .value = amount / time.value.value(),
+          .low50 = at(0.75),
+          .high50 = at(0.25),
+          .low90 = at(0.95),
+          .high90 = at(0.05),
+          .origin = time.origin};
 }
 
 Metric of_peak_metric(std::string name, double amount, const Estimate<Seconds>& time) {

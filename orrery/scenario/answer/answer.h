@@ -32,8 +32,14 @@ struct Metric {
 template <class Q>
 Metric metric(std::string name, std::string unit, const Estimate<Q>& e, double scale) {
   auto at = [&](double p) { return e.quantile(p).value() / scale; };
-  return {std::move(name), std::move(unit), e.value.value() / scale, at(0.25), at(0.75), at(0.05),
-          at(0.95),        e.origin};
+  return {.name = std::move(name),
+          .unit = std::move(unit),
+          .value = e.value.value() / scale,
+          .low50 = at(0.25),
+          .high50 = at(0.75),
+          .low90 = at(0.05),
+          .high90 = at(0.95),
+          .origin = e.origin};
 }
 Metric exact_metric(std::string name, std::string unit, double value);
 // A rate: amount / time. Its lower bounds come from the upper bounds of the time.

@@ -77,10 +77,14 @@ std::string what_would_fit(Facts& facts, const EdgeQuestion& e, const LlmChip& c
 // The time of a token at a rate.
 Metric metric_of_pause(std::string name, const Estimate<TokensPerSecond>& e) {
   const auto ms = [](TokensPerSecond rate) { return 1e3 / rate.value(); };
-  return {std::move(name),      "ms",
-          ms(e.value),          ms(e.quantile(0.75)),
-          ms(e.quantile(0.25)), ms(e.quantile(0.95)),
-          ms(e.quantile(0.05)), e.origin};
+  return {.name = std::move(name),
+          .unit = "ms",
+          .value = ms(e.value),
+          .low50 = ms(e.quantile(0.75)),
+          .high50 = ms(e.quantile(0.25)),
+          .low90 = ms(e.quantile(0.95)),
+          .high90 = ms(e.quantile(0.05)),
+          .origin = e.origin};
 }
 
 // A row for each term of a time. They have the relative error of their sum.

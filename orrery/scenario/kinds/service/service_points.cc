@@ -220,9 +220,15 @@ ServiceQuestion simulate_case(Facts& facts, const ServiceCase& c, const RunOptio
   // Only closed loops start with all of their users at once and then bunch.
   const double ttft_error =
       service.max_concurrency > 0 ? c.served.deployment.engine.ttft_error : 0.0;
-  answer_service(
-      {service, config, load, clocks, use, origin, ttft_error, plain ? &*plain : nullptr}, options,
-      options.load ? std::vector<Job>() : seeds.jobs(), p);
+  answer_service({.question = service,
+                  .config = config,
+                  .load = load,
+                  .clocks = clocks,
+                  .use = use,
+                  .origin = origin,
+                  .ttft_error = ttft_error,
+                  .plain = plain ? &*plain : nullptr},
+                 options, options.load ? std::vector<Job>() : seeds.jobs(), p);
   if (!options.load) seeds.merge(p);
   return service;
 }
@@ -306,8 +312,14 @@ void answer_services(Facts& facts, const Scenario& asked, const RunOptions& opti
   std::vector<SpotEngines> engines = {{served.get(), config.replicas}};
   for (const ServedPool& pool : pools) engines.push_back({pool.served.get(), pool.config.replicas});
   count_spot_losses(facts, s, engines, config.failures, p.notes);
-  const ServiceQuestion simulated =
-      simulate_case(facts, {s, service, *served, pools, techniques, config}, options, p);
+  const ServiceQuestion simulated = simulate_case(facts,
+                                                  {.scenario = s,
+                                                   .service = service,
+                                                   .served = *served,
+                                                   .pools = pools,
+                                                   .techniques = techniques,
+                                                   .config = config},
+                                                  options, p);
   note_origins(facts, *served, config, p);
   if (options.bounds) bound_service(*served, simulated, p);
 }

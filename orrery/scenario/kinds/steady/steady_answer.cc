@@ -276,8 +276,14 @@ void answer_steady(Facts& facts, const Scenario& scenario, const RunOptions& opt
   std::optional<PlantAccount> plant;
   if (scenario.plant.asked() || (price && price->electricity))
     plant.emplace(facts, scenario.plant, d.gpu, scenario.hardware.node, p.notes);
-  answer_case({scenario, load, *served, facts.kernels(d.gpu, d.classes), facts.step_power(), chip,
-               price, plant},
+  answer_case({.scenario = scenario,
+               .load = load,
+               .served = *served,
+               .kernels = facts.kernels(d.gpu, d.classes),
+               .power = facts.step_power(),
+               .chip = chip,
+               .price = price,
+               .plant = plant},
               options, p);
   if (options.bounds) bound_requests(*served, least_of(load), p);
 }

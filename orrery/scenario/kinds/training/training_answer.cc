@@ -320,7 +320,12 @@ void TrainingAnswerer::answer(TrainingJob& job, Point& p) {
       p.notes.push_back("the clock is that of the iteration in closed form; the events run at it");
   }
   if (setting_.chakra) {
-    p.files = iteration_traces({iterations, parts, k, job, traits_, paging});
+    p.files = iteration_traces({.iterations = iterations,
+                                .parts = parts,
+                                .constants = k,
+                                .job = job,
+                                .stack = traits_,
+                                .paging = paging});
     p.notes.push_back(fmt::format(
         "{} Chakra traces; `orrery network --chakra PREFIX --chakra-groups PREFIX.groups.json -g "
         "{} --fidelity analytical` replays them",
@@ -356,7 +361,13 @@ void TrainingAnswerer::answer(TrainingJob& job, Point& p) {
   add_communication(parts, t, job, whole, p);
   if (const Seconds waiting = port_contention(parts, k, job, t.total, events); waiting > Seconds(0))
     p.metrics.push_back(part_metric("port_contention", waiting, whole));
-  const TimedIteration timed{job, traits_, iterations, parts, t, k, whole};
+  const TimedIteration timed{.job = job,
+                             .stack = traits_,
+                             .iterations = iterations,
+                             .parts = parts,
+                             .time = t,
+                             .constants = k,
+                             .whole = whole};
   add_blocks(setting_.model, timed, peak, p);
   p.metrics.push_back(part_metric("optimizer", t.optimizer, whole));
   p.metrics.insert(p.metrics.end(), of_memory.begin(), of_memory.end());

@@ -72,8 +72,8 @@ class TrainingAnswerer {
   // Borrows everything.
   TrainingAnswerer(Facts& facts, const TrainingQuestion& question, const TrainingSetting& setting);
 
-  // Fills in everything but `at`, and sets the micro-batch and the global batch of the job where the
-  // question asks for the largest that fits. REQUIRES that check_job accepts.
+  // Fills in everything but `at`, and sets the micro-batch and the global batch of the job where
+  // the question asks for the largest that fits. REQUIRES that check_job accepts.
   void answer(TrainingJob& job, Point& point);
 
   // A search over layouts needs these parts of the answer, each for a fraction of its time. All of
