@@ -12,7 +12,7 @@ find_package(SQLite3 REQUIRED)
 target_link_libraries(orrery_options INTERFACE
   fmt::fmt SQLite::SQLite3 yaml-cpp nlohmann_json::nlohmann_json ZLIB::ZLIB Eigen3::Eigen NLopt::nlopt TBB::tbb)
 
-# Plans on many machines (orrery/planner/crew/mpi_ranks.h), where MPI is installed. Room planner alone is linked with it.
+# Plans on many machines (orrery/planner/workers/mpi_ranks.h), where MPI is installed. Room planner alone is linked with it.
 option(ORRERY_MPI "plans on many machines, where MPI is installed" ON)
 add_library(orrery_mpi INTERFACE)
 if(ORRERY_MPI)

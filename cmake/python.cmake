@@ -21,7 +21,7 @@ file(GLOB python_files CONFIGURE_DEPENDS bindings/python/orrery/*)
 # Plans on many machines are the program's: the module loads no MPI. Since it defines the ranks itself, the linker leaves
 # those of the planner's library out.
 python_add_library(orrery_python MODULE WITH_SOABI ${python_sources}
-                   ${PROJECT_SOURCE_DIR}/orrery/planner/crew/mpi_ranks.cc)
+                   ${PROJECT_SOURCE_DIR}/orrery/planner/workers/mpi_ranks.cc)
 target_link_libraries(orrery_python PRIVATE orrery_cli pybind11::headers)
 set(python_package ${PROJECT_BINARY_DIR}/python/orrery)
 set_target_properties(orrery_python PROPERTIES OUTPUT_NAME _orrery LIBRARY_OUTPUT_DIRECTORY ${python_package}

@@ -15,7 +15,7 @@
 #include "apps/cli/version.h"
 #include "orrery/base/error.h"
 #include "orrery/kinds/all_kinds.h"
-#include "orrery/planner/crew/mpi_ranks.h"
+#include "orrery/planner/workers/mpi_ranks.h"
 
 namespace orrery::cli {
 

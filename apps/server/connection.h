@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "apps/server/crew.h"
 #include "apps/server/http_request.h"
+#include "apps/server/workers.h"
 
 namespace orrery::server {
 

@@ -22,9 +22,9 @@
 
 #include "apps/server/asked.h"
 #include "apps/server/connection.h"
-#include "apps/server/crew.h"
 #include "apps/server/http_reply.h"
 #include "apps/server/pages.h"
+#include "apps/server/workers.h"
 #include "orrery/base/error.h"
 
 namespace orrery::server {
@@ -61,15 +61,15 @@ int listen_on(const std::string& host, int& port) {
   return fd;
 }
 
-class Server : private Crew::Listener {
+class Server : private Workers::Listener {
  public:
   Server(const Bundle& bundle, const ServeOptions& options)
       : options_(options),
         pages_(bundle, options.limits),
         poll_(epoll_create1(EPOLL_CLOEXEC)),
-        crew_(bundle, options.overlaid, options_.limits, *this,
-              {[this](int fd, bool writes) { watch(fd, writes); },
-               [this](int fd) { epoll_ctl(poll_, EPOLL_CTL_DEL, fd, nullptr); }}) {}
+        workers_(bundle, options.overlaid, options_.limits, *this,
+                 {[this](int fd, bool writes) { watch(fd, writes); },
+                  [this](int fd) { epoll_ctl(poll_, EPOLL_CTL_DEL, fd, nullptr); }}) {}
   ~Server() override {
     for (const auto& [fd, c] : connections_) close(fd);
     if (listener_ >= 0) close(listener_);
@@ -91,7 +91,7 @@ class Server : private Crew::Listener {
     std::signal(SIGPIPE, SIG_IGN);
     int port = options_.port;
     listener_ = listen_on(options_.host, port);
-    crew_.begin();
+    workers_.begin();
     const int signals = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
     watch(signals, false);
     watch(listener_, false);
@@ -109,8 +109,8 @@ class Server : private Crew::Listener {
           ended = true;
         } else if (e.data.fd == listener_) {
           accept_all();
-        } else if (crew_.has(e.data.fd)) {
-          crew_.serve(e.data.fd);
+        } else if (workers_.has(e.data.fd)) {
+          workers_.serve(e.data.fd);
         } else {
           serve_client(e.data.fd, e.events);
         }
@@ -168,7 +168,7 @@ class Server : private Crew::Listener {
   void drop(Connection& c) {
     if (c.ticket != 0) {
       clients_.erase(c.ticket);
-      crew_.cancel(c.ticket);
+      workers_.cancel(c.ticket);
     }
     epoll_ctl(poll_, EPOLL_CTL_DEL, c.fd, nullptr);
     close(c.fd);
@@ -326,8 +326,8 @@ class Server : private Crew::Listener {
       head.keep_alive = c.keep_alive;
       c.out += stream_head_bytes(head);
     }
-    crew_.ask(c.ticket, encoded('Q', fmt::format("{}\n{}\n{}", request.path.substr(kApi.size()),
-                                                 yaml ? "yaml" : "json", request.body)));
+    workers_.ask(c.ticket, encoded('Q', fmt::format("{}\n{}\n{}", request.path.substr(kApi.size()),
+                                                    yaml ? "yaml" : "json", request.body)));
   }
 
   Connection* client(Ticket ticket) {
@@ -376,7 +376,7 @@ class Server : private Crew::Listener {
 
   // Ends what takes too long, and makes room where clients hold too much memory.
   void look(ServeClock::time_point now) {
-    crew_.look(now);
+    workers_.look(now);
     std::vector<int> late;
     std::size_t held = 0;
     Connection* largest = nullptr;
@@ -415,7 +415,7 @@ class Server : private Crew::Listener {
   std::map<Ticket, int> clients_;
   std::vector<int> unsent_;  // clients for which workers have sent something
   Ticket last_ticket_ = 0;
-  Crew crew_;  // last: it ends first, and tells this server nothing then
+  Workers workers_;  // last: they end before what their listener uses
 };
 
 }  // namespace

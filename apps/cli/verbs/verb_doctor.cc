@@ -13,7 +13,7 @@
 #include "apps/cli/verbs/verbs.h"
 #include "apps/cli/version.h"
 #include "orrery/base/data_folder.h"
-#include "orrery/planner/crew/mpi_ranks.h"
+#include "orrery/planner/workers/mpi_ranks.h"
 #include "orrery/scenario/question/scenario.h"
 #include "orrery/scenario/runner/runner.h"
 

@@ -11,14 +11,14 @@
 #include "orrery/planner/answer/plan_table.h"
 #include "orrery/planner/answer/planner.h"
 #include "orrery/planner/answer/run_planner.h"
-#include "orrery/planner/crew/desk.h"
-#include "orrery/planner/crew/mpi_ranks.h"
 #include "orrery/planner/emit/from_command.h"
 #include "orrery/planner/emit/plan_files.h"
 #include "orrery/planner/emit/run_files.h"
 #include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/store/result_key.h"
 #include "orrery/planner/store/result_store.h"
+#include "orrery/planner/workers/mpi_ranks.h"
+#include "orrery/planner/workers/search_context.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery::cli {
@@ -63,18 +63,18 @@ std::unique_ptr<ResultStore> opened_store(const std::string& path, const Runner&
 }
 
 // Answers a point, and keeps the plans that were found.
-void find(Found& found, Desk& desk, const Answering& with, const Scenario& question,
+void find(Found& found, SearchContext& search, const Answering& with, const Scenario& question,
           PointAnswers& out) {
   const Answer* answer = nullptr;
   try {
     if (planned(question).training) {
-      found.runs.push_back(find_run_plans(with.runner, question, desk));
+      found.runs.push_back(find_run_plans(with.runner, question, search));
       answer = &found.runs.back().answer;
     } else {
-      found.services.push_back(find_plans_beside(with.runner, question, desk));
+      found.services.push_back(find_plans_beside(with.runner, question, search));
       answer = &found.services.back().answer;
     }
-  } catch (const Dismissed&) {
+  } catch (const SearchOver&) {
     out.points.clear();
     return;
   }
@@ -93,15 +93,15 @@ void answer_plan_verb(KindVerb& verb, const PlanFlags& flags, Context& context) 
   PlanProgress progress;
   std::unique_ptr<ResultStore> store;
   // Made before the store is opened, which may fail on rank 0 alone: the others then end with it.
-  Desk desk({nullptr, &progress, ranks.get()});
+  SearchContext search({nullptr, &progress, ranks.get()});
   store = opened_store(flags.store, runner);
-  desk.keep_in(store.get());
+  search.keep_in(store.get());
   Found found;
   Answer answer;
   try {
     answer =
         runner.run(asked, {}, [&](const Answering& with, const Scenario& s, PointAnswers& out) {
-          find(found, desk, with, s, out);
+          find(found, search, with, s, out);
         });
   } catch (const Stopped& e) {
     progress.clear();

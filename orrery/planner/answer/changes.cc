@@ -32,7 +32,7 @@ const char* unit_of(PlanObjective objective) {
 class Changes {
  public:
   Changes(const Scenario& question, const PlannedLoad& load, const FirstStage& first,
-          const Raced& best, Trials& trials, Runner& runner)
+          const RacedFleet& best, Trials& trials, Runner& runner)
       : question_(question),
         plan_(planned(question).choice),
         load_(load),
@@ -63,25 +63,25 @@ class Changes {
 
  private:
   bool by_rate() const { return plan_.objective == PlanObjective::kThroughput; }
-  double gain(const Raced& r) const {
+  double gain(const RacedFleet& r) const {
     const double ratio = r.ranked / best_.ranked;
     return by_rate() ? ratio - 1 : 1 - ratio;
   }
-  bool improves(const std::optional<Raced>& r) const { return r && gain(*r) > kSame; }
+  bool improves(const std::optional<RacedFleet>& r) const { return r && gain(*r) > kSame; }
 
   // The best of a question with the same load; none: nothing keeps its limits.
-  std::optional<Raced> best_of(const Scenario& question, const FirstStage& first) {
+  std::optional<RacedFleet> best_of(const Scenario& question, const FirstStage& first) {
     Trials trials(trials_, question);
     RaceResult raced = race(question, load_, first, trials);
     trials_.learn(trials);
     if (raced.best.empty()) return std::nullopt;
     return std::move(raced.best.front());
   }
-  std::optional<Raced> best_of(const Scenario& question) {
-    return best_of(question, first_stage(runner_, question, load_, trials_.desk()));
+  std::optional<RacedFleet> best_of(const Scenario& question) {
+    return best_of(question, first_stage(runner_, question, load_, trials_.context()));
   }
 
-  void add(std::string what, std::optional<Raced> best, std::string price = "") {
+  void add(std::string what, std::optional<RacedFleet> best, std::string price = "") {
     const std::optional<double> g = best ? std::optional(gain(*best)) : std::nullopt;
     out_.push_back({std::move(what), std::move(best), g, std::move(price)});
   }
@@ -91,7 +91,7 @@ class Changes {
     allow(slo_of(q), limit, milliseconds(ms));
     return q;
   }
-  std::optional<double> figure(SloLimit limit, const Raced& r) {
+  std::optional<double> figure(SloLimit limit, const RacedFleet& r) {
     return trials_.figure(limit, r.fleet.at_work(), r.rate, r.slowest);
   }
   std::string price(double gained, const char* of) const {
@@ -101,7 +101,7 @@ class Changes {
 
   void around(SloLimit limit, double ms) {
     for (const double factor : {1 - kDifference, 1 + kDifference}) {
-      std::optional<Raced> r = best_of(with_limit(limit, factor * ms));
+      std::optional<RacedFleet> r = best_of(with_limit(limit, factor * ms));
       const double each = r ? (r->value - best_.value) / ((factor - 1) * ms) : 0;
       add(fmt::format("{} {:.4g} ms", name_of(limit), factor * ms), std::move(r),
           price(each, "each ms"));
@@ -111,11 +111,11 @@ class Changes {
   void flips(SloLimit limit, double ms) {
     // Below its figure at the slowest level at which it keeps the limit the plan has a smaller
     // chance, with which it may still be the best.
-    Raced own = best_;
+    RacedFleet own = best_;
     for (int flip = 0; flip < kMostFlips; ++flip) {
       const std::optional<double> from = figure(limit, own);
       if (!from) return;
-      std::optional<Raced> next = best_of(with_limit(limit, *from * kBelow));
+      std::optional<RacedFleet> next = best_of(with_limit(limit, *from * kBelow));
       if (!next || next->fleet.name() != own.fleet.name()) {
         add(fmt::format("{} below {:.4g} ms", name_of(limit), *from), std::move(next));
         break;
@@ -124,7 +124,7 @@ class Changes {
     }
     // The best plan does not get worse where the limit is looser. From a limit at which it is
     // better, the first such limit is approached by asking just below it.
-    std::optional<Raced> better = best_of(with_limit(limit, kLoosest * ms));
+    std::optional<RacedFleet> better = best_of(with_limit(limit, kLoosest * ms));
     if (!improves(better)) {
       add(fmt::format("{} up to {:.4g} ms", name_of(limit), kLoosest * ms), best_);
       return;
@@ -135,7 +135,7 @@ class Changes {
       if (!from) return;
       at = *from;
       if (at <= ms * kAbove) break;
-      std::optional<Raced> before = best_of(with_limit(limit, at * kBelow));
+      std::optional<RacedFleet> before = best_of(with_limit(limit, at * kBelow));
       if (!improves(before)) break;
       better = std::move(before);
     }
@@ -149,7 +149,7 @@ class Changes {
       for (const std::int64_t more : kMoreGpus) {
         Scenario q = question_;
         choice_of(q).gpus += more;
-        std::optional<Raced> r = best_of(q);
+        std::optional<RacedFleet> r = best_of(q);
         const bool last = improves(r) || more == kMoreGpus[std::size(kMoreGpus) - 1];
         if (!last) continue;
         const double each = r ? std::abs(r->value - best_.value) / static_cast<double>(more) : 0;
@@ -172,7 +172,7 @@ class Changes {
     Scenario q = question_;
     const double more = kDifference * plan_.budget;
     choice_of(q).budget += more;
-    std::optional<Raced> r = best_of(q);
+    std::optional<RacedFleet> r = best_of(q);
     const double each = r ? std::abs(r->value - best_.value) / more * 1000 : 0;
     add(fmt::format("{:.0f} USD a month more", more), std::move(r),
         price(each, "each 1000 USD a month"));
@@ -187,11 +187,11 @@ class Changes {
     Runner larger(with_more_memory(runner_.bundle(), own.gpu, Bytes(more * kGb)));
     Scenario q = question_;
     choice_of(q).gpu = {own.gpus > 0 ? fmt::format("{}:{}", own.gpu, own.gpus) : own.gpu};
-    Desk desk;  // what is kept is of the catalog as it is
-    Trials trials(larger, q, load_, desk);
-    const RaceResult raced = race(q, load_, first_stage(larger, q, load_, desk), trials);
+    SearchContext context;  // what is kept is of the catalog as it is
+    Trials trials(larger, q, load_, context);
+    const RaceResult raced = race(q, load_, first_stage(larger, q, load_, context), trials);
     // More memory serves no less; where nothing is better, the plan stays.
-    std::optional<Raced> best;
+    std::optional<RacedFleet> best;
     if (!raced.best.empty()) best = raced.best.front();
     if (!improves(best)) best = best_;
     const double each = std::abs(best->value - best_.value) / more;
@@ -220,7 +220,7 @@ class Changes {
         own.objective = PlanObjective::kGpus, own.gpus = 0, own.budget = 0;
         q.cost = {};
       }
-      std::optional<Raced> r = best_of(q);
+      std::optional<RacedFleet> r = best_of(q);
       if (!money || !r) {
         add(type + " alone", std::move(r));
         continue;
@@ -238,9 +238,10 @@ class Changes {
     for (const RatedOption& o : first_.options) {
       const EngineOption& e = o.option;
       if (e.gpu.gpu != own.gpu.gpu || e.engine != own.engine || e.format != own.format) continue;
-      if (e.dp > 1 || e.ep > 1 || e.pp > 1) continue;
-      if (least == nullptr || e.tp < least->option.tp) least = &o;
-      if (node == nullptr || e.tp > node->option.tp) node = &o;
+      const ParallelPlan& layout = e.layout;
+      if (layout.dp > 1 || layout.ep > 1 || layout.pp > 1) continue;
+      if (least == nullptr || layout.tp < least->option.layout.tp) least = &o;
+      if (node == nullptr || layout.tp > node->option.layout.tp) node = &o;
     }
     const auto compare = [&](const RatedOption* o, const char* what) {
       if (o == nullptr || (!best_.fleet.decode && o->option.name() == own.name())) return;
@@ -260,7 +261,7 @@ class Changes {
   const PlanChoice plan_;
   const PlannedLoad& load_;
   const FirstStage& first_;
-  const Raced& best_;
+  const RacedFleet& best_;
   Trials& trials_;
   Runner& runner_;
   std::vector<Change> out_;
@@ -280,7 +281,7 @@ std::string Change::text() const {
 }
 
 std::vector<Change> find_changes(const Scenario& question, const PlannedLoad& load,
-                                 const FirstStage& first, const Raced& best, Trials& trials,
+                                 const FirstStage& first, const RacedFleet& best, Trials& trials,
                                  Runner& runner) {
   return Changes(question, load, first, best, trials, runner).all();
 }

@@ -16,7 +16,7 @@
 //   memory   a tenth more on each board of the plan's type of GPU: what each GB brings. Searched
 //            among engines on this type alone, with simulations of its own
 //   gpu      each other type of GPU alone; with objective cost the price at which it is as good:
-//            what the plan is ranked by (Raced::ranked) divided by the same of its GPUs
+//            what the plan is ranked by (RacedFleet::ranked) divided by the same of its GPUs
 //   usual    the smallest engine that holds the model, and one over a node, of the plan's GPU, with
 //            as many GPUs and as much money as they need
 //
@@ -33,10 +33,10 @@
 namespace orrery {
 
 struct Change {
-  std::string what;           // "tpot below 37 ms"
-  std::optional<Raced> best;  // none: nothing keeps the limits then
-  // Share by which the best plan is ranked better then (Raced::ranked); less than 0: worse. None:
-  // it depends on a price.
+  std::string what;                // "tpot below 37 ms"
+  std::optional<RacedFleet> best;  // none: nothing keeps the limits then
+  // Share by which the best plan is ranked better then (RacedFleet::ranked); less than 0: worse.
+  // None: it depends on a price.
   std::optional<double> gain;
   std::string price;         // what a unit of the change brings, or a price; may be empty
   std::string text() const;  // a sentence without its full stop
@@ -44,7 +44,7 @@ struct Change {
 
 // REQUIRES a PlanQuestion whose race has ended with `best`.
 std::vector<Change> find_changes(const Scenario& question, const PlannedLoad& load,
-                                 const FirstStage& first, const Raced& best, Trials& trials,
+                                 const FirstStage& first, const RacedFleet& best, Trials& trials,
                                  Runner& runner);
 
 }  // namespace orrery

@@ -53,13 +53,13 @@ std::string lack(const PlanChoice& choice, const FleetPlan& fleet, double hour) 
 
 // The best plan if GPUs and money were no limit; empty: there is none either.
 std::string beyond_stock(Runner& runner, const Scenario& question, const PlannedLoad& load,
-                         Desk& desk) {
+                         SearchContext& context) {
   const PlanChoice& choice = planned(question).choice;
   if (choice.objective == PlanObjective::kThroughput) return "";
   const Scenario free = without_stock(question);
-  const FirstStage first = first_stage(runner, free, load, desk);
+  const FirstStage first = first_stage(runner, free, load, context);
   if (first.options.empty()) return "";
-  Trials trials(runner, free, load, desk);
+  Trials trials(runner, free, load, context);
   const RaceResult raced = race(free, load, first, trials);
   if (raced.best.empty()) return "";
   const FleetPlan& fleet = raced.best.front().fleet;
@@ -83,14 +83,14 @@ double alone(const ServiceQuestion::Slo& slo, const EngineBound& bound) {
 }
 
 std::string beyond_limits(Runner& runner, const Scenario& question, const PlannedLoad& load,
-                          Desk& desk) {
+                          SearchContext& context) {
   const PlanQuestion& q = planned(question);
-  FirstStage first = first_stage(runner, without_limits(question), load, desk);
+  FirstStage first = first_stage(runner, without_limits(question), load, context);
   std::stable_sort(first.options.begin(), first.options.end(),
                    [&](const RatedOption& a, const RatedOption& b) {
                      return alone(q.service.slo, a.bound) < alone(q.service.slo, b.bound);
                    });
-  Trials trials(runner, question, load, desk);
+  Trials trials(runner, question, load, context);
   std::optional<NearestLimit> best;
   FleetPlan fleet;
   for (const RatedOption& o : first.options) {
@@ -139,9 +139,9 @@ std::optional<NearestLimit> nearest_limit(const ServiceQuestion::Slo& slo, const
 }
 
 std::string closest_plan(Runner& runner, const Scenario& question, const PlannedLoad& load,
-                         Desk& desk) {
-  std::string out = beyond_stock(runner, question, load, desk);
-  return out.empty() ? beyond_limits(runner, question, load, desk) : out;
+                         SearchContext& context) {
+  std::string out = beyond_stock(runner, question, load, context);
+  return out.empty() ? beyond_limits(runner, question, load, context) : out;
 }
 
 }  // namespace orrery

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "orrery/planner/bound/planned_load.h"
-#include "orrery/planner/crew/desk.h"
+#include "orrery/planner/workers/search_context.h"
 #include "orrery/scenario/answer/answer.h"
 #include "orrery/scenario/kinds/service/service_question.h"
 #include "orrery/scenario/runner/runner.h"
@@ -30,6 +30,6 @@ std::optional<NearestLimit> nearest_limit(const ServiceQuestion::Slo& slo, const
 // A sentence without its full stop: "the closest is 8 x (...): it needs 32 GPUs; plan.gpus is
 // 16"; empty: nothing fits in memory. REQUIRES a PlanQuestion that no plan answers.
 std::string closest_plan(Runner& runner, const Scenario& question, const PlannedLoad& load,
-                         Desk& desk);
+                         SearchContext& context);
 
 }  // namespace orrery

@@ -32,7 +32,7 @@ DaySchedule day_schedule(std::vector<std::int64_t> engines, std::int64_t gpus_of
 
 // The fewest engines of a plan at the rate of each part of plan.day. REQUIRES an aggregated plan
 // that keeps the limits at the highest of these rates. `level`: the slowest at which it keeps them
-// there (Raced::slowest).
+// there (RacedFleet::slowest).
 DaySchedule plan_day(const PlanChoice& plan, const FleetPlan& fleet, int level, Trials& trials);
 
 }  // namespace orrery

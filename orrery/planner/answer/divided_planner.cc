@@ -65,8 +65,9 @@ struct Fleet {
 class Division {
  public:
   // `same`: has simulated the same models and loads.
-  Division(Runner& runner, const Scenario& question, Desk& desk, const Division* same = nullptr)
-      : plan_(planned(question).choice), desk_(desk) {
+  Division(Runner& runner, const Scenario& question, SearchContext& context,
+           const Division* same = nullptr)
+      : plan_(planned(question).choice), context_(context) {
     for (Scenario& own : questions_of(question)) {
       Model& m = *models_.emplace_back(std::make_unique<Model>());
       m.question = std::move(own);
@@ -74,11 +75,11 @@ class Division {
       if (m.load.rate <= 0)
         throw InputError("plan: all requests of a load come at once; a plan needs a rate");
       check_lengths(m.question, runner.architecture(m.question.model), m.load);
-      m.first = first_stage(runner, m.question, m.load, desk);
+      m.first = first_stage(runner, m.question, m.load, context);
       if (m.first.options.empty())
         throw Infeasible(fmt::format("none of {} engines can serve {}: {}", m.first.considered,
                                      m.question.model, counted(m.first.rejected)));
-      m.trials = std::make_unique<Trials>(runner, m.question, m.load, desk);
+      m.trials = std::make_unique<Trials>(runner, m.question, m.load, context);
       if (same != nullptr) m.trials->learn(*same->models_[models_.size() - 1]->trials);
       m.shares = std::make_unique<ShareTable>(plan_, m.load, m.first, *m.trials);
       if (m.shares->options() == 0)
@@ -94,7 +95,7 @@ class Division {
   std::vector<Fleet> settled() {
     if (plan_.exhaustive) settle_all();
     for (;;) {
-      desk_.check();
+      context_.check();
       const auto solution = solve(program());
       if (!solution) refuse();
       bool known = true;
@@ -236,7 +237,7 @@ class Division {
   }
 
   const PlanChoice plan_;
-  Desk& desk_;
+  SearchContext& context_;
   std::vector<std::unique_ptr<Model>> models_;
   std::vector<std::string> notes_;
   std::map<std::string, std::size_t> stock_of_;  // by the GPU
@@ -248,8 +249,9 @@ class Division {
 // The changes of the question that would change its fleets. The GPUs are divided again for each.
 class DividedChanges {
  public:
-  DividedChanges(Runner& runner, const Scenario& question, Desk& desk, Division& division)
-      : runner_(runner), question_(question), desk_(desk), division_(division) {
+  DividedChanges(Runner& runner, const Scenario& question, SearchContext& context,
+                 Division& division)
+      : runner_(runner), question_(question), context_(context), division_(division) {
     division_.settled();
     value_ = division_.value();
   }
@@ -286,7 +288,7 @@ class DividedChanges {
 
   std::optional<Found> found(const Scenario& question) {
     try {
-      Division other(runner_, question, desk_, &division_);
+      Division other(runner_, question, context_, &division_);
       Found out;
       for (const Fleet& f : other.settled())
         out.fleets += (out.fleets.empty() ? "" : " and ") + f.plan.name();
@@ -352,7 +354,7 @@ class DividedChanges {
   static constexpr double kSame = 1e-9;
   Runner& runner_;
   Scenario question_;
-  Desk& desk_;
+  SearchContext& context_;
   Division& division_;
   double value_ = 0;
   std::vector<std::string> out_;
@@ -399,9 +401,9 @@ void check_divided(const PlanChoice& plan) {
   refuse(!plan.what_if_gpu.empty(), "plan.what_if_gpu");
 }
 
-Plans find_divided_plan(Runner& runner, const Scenario& question, Desk& desk) {
-  Division division(runner, question, desk);
-  desk.answer_alone();
+Plans find_divided_plan(Runner& runner, const Scenario& question, SearchContext& context) {
+  Division division(runner, question, context);
+  context.answer_alone();
   const std::vector<Fleet> fleets = division.proved();
   const std::vector<Proof> proved = proofs(division, fleets);
   Plans out;
@@ -434,7 +436,7 @@ Plans find_divided_plan(Runner& runner, const Scenario& question, Desk& desk) {
   told.insert(told.begin() + 1, all);
   told.insert(told.end(), division.notes().begin(), division.notes().end());
   if (planned(question).choice.explain)
-    for (std::string& change : DividedChanges(runner, question, desk, division).all())
+    for (std::string& change : DividedChanges(runner, question, context, division).all())
       told.push_back(std::move(change));
   told.push_back(fmt::format("complete: {} of {} engines can serve; {} simulations", options,
                              considered, division.simulations()));

@@ -32,8 +32,8 @@ void check_divided(const PlanChoice& plan);
 
 // One plan: a point, a fleet and a question for each of its fleets, in the order of the models. The
 // chance of a point is that of its model. Infeasible: nothing serves all models. Stopped: the
-// watcher ends the search. Dismissed: this is not the rank that answers; only the bounds of engines
-// are shared among ranks.
-Plans find_divided_plan(Runner& runner, const Scenario& question, Desk& desk);
+// watcher ends the search. SearchOver: this is not the rank that answers; only the bounds of
+// engines are shared among ranks.
+Plans find_divided_plan(Runner& runner, const Scenario& question, SearchContext& context);
 
 }  // namespace orrery

@@ -18,7 +18,7 @@ constexpr Seconds kNoLimit(24 * 3600.0);  // at which a question without the lim
 // A limit that was asked, and the best plan within it.
 struct Asked {
   Scenario question;
-  Raced best;
+  RacedFleet best;
 };
 
 class Walk {
@@ -27,7 +27,7 @@ class Walk {
       : runner_(runner), load_(load), trials_(trials), limit_(limit) {}
 
   // All limits below that of the question, the loosest first; plans that stay are there once.
-  void go(Scenario question, Raced best) {
+  void go(Scenario question, RacedFleet best) {
     Seconds at = allowed(slo_of(question), limit_);
     if (at <= Seconds(0)) at = kNoLimit;
     planned(question).choice.top = 1;
@@ -38,13 +38,13 @@ class Walk {
       if (own) at = std::min(at, kJustBelow * milliseconds(*own));
       allow(planned(question).service.slo, limit_, at);
       Trials trials(trials_, question);
-      const FirstStage first = first_stage(runner_, question, load_, trials_.desk());
+      const FirstStage first = first_stage(runner_, question, load_, trials_.context());
       if (first.options.empty()) return;
       RaceResult raced = race_in_rounds(question, load_, first, trials);
       trials_.learn(trials);
       if (raced.best.empty()) return;
       best = std::move(raced.best.front());
-      const Raced& last = steps_.back().best;
+      const RacedFleet& last = steps_.back().best;
       const bool stays = best.fleet.name() == last.fleet.name() && best.rate == last.rate;
       if (!stays) steps_.push_back({question, best});
     }
@@ -66,7 +66,7 @@ class Walk {
  private:
   static const ServiceQuestion::Slo& slo_of(const Scenario& s) { return planned(s).service.slo; }
   // ms, at the slowest level at which the plan keeps the limit.
-  std::optional<double> figure(Scenario question, const Raced& r, Seconds at) {
+  std::optional<double> figure(Scenario question, const RacedFleet& r, Seconds at) {
     allow(planned(question).service.slo, limit_, at);
     Trials trials(trials_, question);
     const auto out = trials.figure(limit_, r.fleet.at_work(), r.rate, r.slowest);
@@ -119,7 +119,7 @@ Front find_front(Runner& runner, const Scenario& question, const PlannedLoad& lo
     const auto beaten = [&](const FrontPlan& o) { return beats(o, p, limit, most); };
     if (std::none_of(all.begin(), all.end(), beaten)) out.plans.push_back(p);
   }
-  out.complete = out.complete && !trials.desk().stopped();
+  out.complete = out.complete && !trials.context().stopped();
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "orrery/base/error.h"
+#include "orrery/planner/answer/closest.h"
 #include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/search/spares.h"
 
@@ -43,6 +44,7 @@ void check_lengths(const Scenario& question, const Architecture& model, const Pl
 
 Point point_of(const Proof& proof, const Scenario& question) {
   const FleetPlan& f = proof.raced.fleet;
+  const ParallelPlan& layout = f.engine.layout;
   Point p = proof.point;
   p.at = {{"model", p.at.at("model")},
           {"gpu", f.engine.gpu.gpu},
@@ -50,22 +52,23 @@ Point point_of(const Proof& proof, const Scenario& question) {
           {"engine", f.engine.engine},
           {"format", f.engine.format.empty() ? "checkpoint" : f.engine.format},
           {"engines", f.engines},
-          {"tp", f.engine.tp},
-          {"pp", f.engine.pp},
-          {"dp", f.engine.dp},
-          {"ep", f.engine.ep}};
-  if (f.engine.power_limit) p.at["power_limit"] = to_four_digits(f.engine.power_limit->value());
-  if (f.engine.clock) p.at["clock"] = to_four_digits(f.engine.clock->value() / 1e6);
+          {"tp", layout.tp},
+          {"pp", layout.pp},
+          {"dp", layout.dp},
+          {"ep", layout.ep}};
+  if (f.engine.boards.limit) p.at["power_limit"] = to_four_digits(f.engine.boards.limit->value());
+  if (f.engine.boards.clock) p.at["clock"] = to_four_digits(f.engine.boards.clock->value() / 1e6);
   if (f.engine.max_num_seqs > 0) p.at["max_num_seqs"] = f.engine.max_num_seqs;
   if (f.engine.max_num_batched_tokens > 0)
     p.at["max_num_batched_tokens"] = f.engine.max_num_batched_tokens;
-  if (f.engine.cp > 1) p.at["cp"] = f.engine.cp;
+  if (layout.cp > 1) p.at["cp"] = layout.cp;
   if (!f.engine.prefix_caching) p.at["prefix_caching"] = "off";
   if (f.engine.speculation.on()) p.at["speculation"] = f.engine.speculation.method;
   if (f.decode) {
     p.at["decode_engines"] = f.decode_engines;
-    p.at["decode_tp"] = f.decode->tp, p.at["decode_pp"] = f.decode->pp;
-    p.at["decode_dp"] = f.decode->dp, p.at["decode_ep"] = f.decode->ep;
+    const ParallelPlan& decode = f.decode->layout;
+    p.at["decode_tp"] = decode.tp, p.at["decode_pp"] = decode.pp;
+    p.at["decode_dp"] = decode.dp, p.at["decode_ep"] = decode.ep;
   }
   p.at["rate"] = to_four_digits(proof.raced.rate);
   const std::vector<Metric> metrics = {exact_metric("chance", 100 * proof.chance),

@@ -80,9 +80,9 @@ Scenario asked(Scenario s) {
 
 // Throws with the reasons why nothing serves, and with the plan that comes closest.
 [[noreturn]] void refuse(Runner& runner, const Scenario& question, const PlannedLoad& load,
-                         Desk& desk, const std::string& why) {
-  desk.answer_alone();
-  const std::string closest = closest_plan(runner, question, load, desk);
+                         SearchContext& context, const std::string& why) {
+  context.answer_alone();
+  const std::string closest = closest_plan(runner, question, load, context);
   throw Infeasible(closest.empty() ? why : fmt::format("{}; {}", why, closest));
 }
 
@@ -106,7 +106,7 @@ std::string compared(PlanObjective objective, const Proof& best, const Proof& ot
 }
 
 // The engines of a plan over plan.day.
-std::string day_note(const PlanChoice& plan, const Raced& raced, Trials& trials) {
+std::string day_note(const PlanChoice& plan, const RacedFleet& raced, Trials& trials) {
   if (raced.fleet.decode) return "plan.day: schedules are of aggregated plans alone";
   const DaySchedule day = plan_day(plan, raced.fleet, raced.slowest, trials);
   std::string engines;
@@ -133,10 +133,10 @@ void explain(Runner& runner, const Scenario& question, const PlannedLoad& load,
   const PlanChoice& plan = planned(question).choice;
   std::vector<std::string>& told = out.answer.points.front().notes;
   if (!plan.robust.empty())
-    for (const RobustPlan& r : robust_plans(runner, question, raced.best, trials.desk()))
+    for (const RobustPlan& r : robust_plans(runner, question, raced.best, trials.context()))
       told.push_back("robust: " + r.text());
   if (!plan.explain) return;
-  const Raced& base = raced.of_part ? *raced.of_part : raced.best.front();
+  const RacedFleet& base = raced.best_of_part ? *raced.best_of_part : raced.best.front();
   if (base.fleet.engine.name() != out.fleets.front().engine.name())
     told.push_back(fmt::format("changes are those of {}, which only the proof ranked lower",
                                base.fleet.name()));
@@ -179,9 +179,9 @@ Plans plans_of(const Scenario& question, const std::vector<FrontPlan>& plans) {
 std::string account(const RaceResult& raced, const Trials& trials, bool complete) {
   const std::string left = raced.left.empty() ? "" : ", not shown " + counted(raced.left);
   if (complete)
-    return fmt::format("complete: {} fleets{}; {} simulations{}", raced.fleets, left,
-                       trials.simulations(),
-                       raced.of_part ? ", by a part of the trace but for the best fleets" : "");
+    return fmt::format(
+        "complete: {} fleets{}; {} simulations{}", raced.fleets, left, trials.simulations(),
+        raced.best_of_part ? ", by a part of the trace but for the best fleets" : "");
   return fmt::format("incomplete, because the search was stopped: {} of {} fleets{}",
                      raced.looked_at, raced.fleets, left);
 }
@@ -189,33 +189,33 @@ std::string account(const RaceResult& raced, const Trials& trials, bool complete
 }  // namespace
 
 Plans find_plans(Runner& runner, const Scenario& question) {
-  Desk alone;
+  SearchContext alone;
   return find_plans(runner, question, alone);
 }
 
-Plans find_plans(Runner& runner, const Scenario& scenario, Desk& desk) {
-  desk.begin();
+Plans find_plans(Runner& runner, const Scenario& scenario, SearchContext& context) {
+  context.begin();
   const Scenario question = asked(scenario);
   const PlanQuestion& q = planned(question);
-  if (divides(q.choice)) return find_divided_plan(runner, question, desk);
+  if (divides(q.choice)) return find_divided_plan(runner, question, context);
   std::vector<std::string> notes;
   const PlannedLoad load = planned_load(q.service, notes);
   if (load.rate <= 0 && q.choice.objective != PlanObjective::kThroughput)
     throw InputError("plan: all requests of the load come at once; a plan needs a rate");
   check_lengths(question, runner.architecture(question.model), load);
-  const FirstStage first = first_stage(runner, question, load, desk);
+  const FirstStage first = first_stage(runner, question, load, context);
   if (first.options.empty())
     refuse(
-        runner, question, load, desk,
+        runner, question, load, context,
         fmt::format("none of {} engines can serve: {}", first.considered, counted(first.rejected)));
-  Trials trials(runner, question, load, desk);
+  Trials trials(runner, question, load, context);
   const RaceResult raced = race_in_rounds(question, load, first, trials);
   const bool front = !q.choice.front.empty() && !raced.best.empty();
   std::vector<FrontPlan> plans;
   std::string walked;
   bool complete = true;
   if (front) {
-    desk.answer_alone();
+    context.answer_alone();
     Front found = find_front(runner, question, load, raced, trials);
     plans = std::move(found.plans);
     complete = found.complete;
@@ -225,11 +225,11 @@ Plans find_plans(Runner& runner, const Scenario& scenario, Desk& desk) {
     for (Proof& p : prove_all(question, raced.best, trials))
       plans.push_back({question, std::move(p)});
   }
-  if (plans.empty() && desk.stopped()) throw Stopped();
+  if (plans.empty() && context.stopped()) throw Stopped();
   if (plans.empty())
-    refuse(runner, question, load, desk,
+    refuse(runner, question, load, context,
            fmt::format("no fleet keeps the limits: {}", counted(raced.left)));
-  desk.answer_alone();
+  context.answer_alone();
   if (!front) order(plans, q.choice.objective);
   Plans out = plans_of(question, plans);
   Answer& answer = out.answer;
@@ -241,7 +241,7 @@ Plans find_plans(Runner& runner, const Scenario& scenario, Desk& desk) {
   if (!first.rejected.empty())
     told.push_back(
         fmt::format("of {} engines cannot serve: {}", first.considered, counted(first.rejected)));
-  answer.complete = complete && !desk.stopped();
+  answer.complete = complete && !context.stopped();
   if (*answer.complete && !front) {
     try {
       add_days(q.choice, plans, trials, answer);

@@ -1,7 +1,7 @@
 // The planner: the deployment that serves a load best within its limits.
 //
 //   store    results of earlier searches
-//   crew     other ranks that compute some of the results, and who looks on
+//   workers  other ranks that compute some of the results, and the context of a search
 //   space    engines that could be chosen
 //   bound    what one of them can do at most, in closed form
 //   search   the first stage: all of them, with their bounds
@@ -23,8 +23,8 @@
 #include <vector>
 
 #include "orrery/planner/answer/changes.h"
-#include "orrery/planner/crew/desk.h"
 #include "orrery/planner/space/fleet_plan.h"
+#include "orrery/planner/workers/search_context.h"
 #include "orrery/scenario/answer/answer.h"
 #include "orrery/scenario/runner/runner.h"
 
@@ -52,9 +52,10 @@ struct Plans {
 // no engine can serve, or no fleet keeps the limits; the message counts the reasons and names the
 // plan that comes closest (closest.h).
 //
-// Where the desk's watcher stops the search, the plans are the best so far, and the answer is
-// marked as not complete. Stopped: there is none yet. Dismissed: this is not the rank that answers.
-Plans find_plans(Runner& runner, const Scenario& question, Desk& desk);
+// Where the context's watcher stops the search, the plans are the best so far, and the answer is
+// marked as not complete. Stopped: there is none yet. SearchOver: this is not the rank that
+// answers.
+Plans find_plans(Runner& runner, const Scenario& question, SearchContext& context);
 Plans find_plans(Runner& runner, const Scenario& question);
 
 }  // namespace orrery

@@ -91,14 +91,14 @@ std::vector<double> factors(double share) {
 // The least fleets of a case: the best of all options, and that of any one option.
 class Searched {
  public:
-  Searched(Runner& runner, const Case& asked, Desk& desk)
+  Searched(Runner& runner, const Case& asked, SearchContext& context)
       : question_(asked.question),
         load_(planned_load(planned(question_).service, notes_)),
-        first_(first_stage(runner, question_, load_, desk)),
-        trials_(runner, question_, load_, desk) {}
+        first_(first_stage(runner, question_, load_, context)),
+        trials_(runner, question_, load_, context) {}
 
-  std::vector<Raced> best() { return race(question_, load_, first_, trials_).best; }
-  std::vector<Raced> of(const std::string& option) {
+  std::vector<RacedFleet> best() { return race(question_, load_, first_, trials_).best; }
+  std::vector<RacedFleet> of(const std::string& option) {
     FirstStage alone;
     for (const RatedOption& o : first_.options)
       if (o.option.name() == option) alone.options.push_back(o);
@@ -127,7 +127,7 @@ std::string RobustPlan::text() const {
 }
 
 std::vector<RobustPlan> robust_plans(Runner& runner, const Scenario& question,
-                                     const std::vector<Raced>& shown, Desk& desk) {
+                                     const std::vector<RacedFleet>& shown, SearchContext& context) {
   const Drift drift = drift_of(planned(question).choice.robust);
   std::vector<Case> cases;
   for (const double load : factors(drift.load))
@@ -136,10 +136,10 @@ std::vector<RobustPlan> robust_plans(Runner& runner, const Scenario& question,
   std::vector<std::unique_ptr<Searched>> searched;
   std::vector<double> best;
   std::map<std::string, RobustPlan> candidates;  // by the option's name
-  for (const Raced& r : shown) candidates[r.fleet.engine.name()];
+  for (const RacedFleet& r : shown) candidates[r.fleet.engine.name()];
   for (const Case& c : cases) {
-    searched.push_back(std::make_unique<Searched>(runner, c, desk));
-    const std::vector<Raced> found = searched.back()->best();
+    searched.push_back(std::make_unique<Searched>(runner, c, context));
+    const std::vector<RacedFleet> found = searched.back()->best();
     best.push_back(found.empty() ? kNone : found.front().ranked);
     if (!found.empty()) candidates[found.front().fleet.engine.name()];
   }
@@ -147,12 +147,12 @@ std::vector<RobustPlan> robust_plans(Runner& runner, const Scenario& question,
   for (auto& [option, plan] : candidates) {
     for (std::size_t i = 0; i < cases.size(); ++i) {
       if (best[i] == kNone) continue;  // no plan keeps these limits: nothing to regret
-      const std::vector<Raced> own = searched[i]->of(option);
+      const std::vector<RacedFleet> own = searched[i]->of(option);
       if (own.empty()) {
         ++plan.missed;
         continue;
       }
-      const Raced& r = own.front();
+      const RacedFleet& r = own.front();
       if (plan.worst.empty() || r.fleet.engines > plan.fleet.engines) plan.fleet = r.fleet;
       const double regret = r.ranked / best[i] - 1;
       if (plan.worst.empty() || regret > plan.regret)

@@ -5,7 +5,7 @@
 // candidates are the plans that are shown and the best plan of each case, each free to have as many
 // engines as a case needs: that is what can be changed later, GPU, engine, format and layout are
 // not. The regret of a candidate in a case is how much its best fleet is ranked below the best one
-// there (Raced::ranked); the robust plan has the smallest largest regret (minimax).
+// there (RacedFleet::ranked); the robust plan has the smallest largest regret (minimax).
 #pragma once
 
 #include <string>
@@ -27,6 +27,6 @@ struct RobustPlan {
 // PlanQuestion with plan.robust and an objective other than throughput, and aggregated plans.
 // InputError: a text of plan.robust that is not known, or lengths that cannot be scaled.
 std::vector<RobustPlan> robust_plans(Runner& runner, const Scenario& question,
-                                     const std::vector<Raced>& shown, Desk& desk);
+                                     const std::vector<RacedFleet>& shown, SearchContext& context);
 
 }  // namespace orrery

@@ -28,7 +28,7 @@ Scenario with_defaults(Scenario s) {
   if (!run.tokens && !run.samples && !run.iterations)
     throw InputError(
         "a plan of a run needs its length: training.tokens (--tokens 2T), samples or iterations");
-  if (run.global_batch == 0)
+  if (!run.global_batch)
     throw InputError(
         "a plan of a run compares layouts at one global batch: training.global_batch "
         "(--global-batch 2048)");
@@ -159,29 +159,8 @@ std::string binding(const Point& p) {
   return out;
 }
 
-// The plans of runs are asked in full, each a task of the ranks.
-class Answers {
- public:
-  Answers(Runner& runner, const Scenario& question, Desk& desk)
-      : runner_(runner), question_(question), desk_(desk), keys_(question) {}
-
-  Point of(const RatedRun& rated) {
-    RunOptions options;
-    options.breakdown = false;
-    return desk_.point(
-        [&] { return keys_.key("run, " + rated.plan.name(), rated.plan.gpu.gpu); },
-        [&] { return runner_.run(rated.plan.asked(question_), options).points.at(0); });
-  }
-
- private:
-  Runner& runner_;
-  const Scenario& question_;
-  Desk& desk_;
-  QuestionKeys keys_;
-};
-
-Point answered(Answers& answers, const Scenario& question, const RatedRun& rated) {
-  Point p = answers.of(rated);
+// The answer of a run as that of a plan. `p`: what `train` answers for it.
+Point answered(Point p, const PlanChoice& choice, const RatedRun& rated) {
   const RunLayout& l = rated.plan.layout;
   p.at = {{"model", p.at.at("model")},
           {"gpu", rated.plan.gpu.gpu},
@@ -198,7 +177,6 @@ Point answered(Answers& answers, const Scenario& question, const RatedRun& rated
           {"recompute", std::string(to_text(l.recompute))}};
   if (const auto& limit = rated.plan.boards.limit) p.at["power_limit"] = limit->value();
   if (const auto& clock = rated.plan.boards.clock) p.at["clock"] = clock->value() / 1e6;
-  const PlanChoice& choice = planned(question).choice;
   if (choice.by > Seconds(0))
     p.metrics.insert(p.metrics.begin(), exact_metric("in_time", 100 * in_time(p, choice.by)));
   p.notes.insert(p.notes.begin(), binding(p));
@@ -206,91 +184,141 @@ Point answered(Answers& answers, const Scenario& question, const RatedRun& rated
   return p;
 }
 
-}  // namespace
+// Answers the runs of a search in full, in their order, each a task of the ranks, and takes those
+// that are plans.
+class RunAnswers {
+ public:
+  // Borrows everything; `out.question` is the question.
+  RunAnswers(Runner& runner, const std::vector<RatedRun>& ranked, SearchContext& context,
+             RunPlans& out)
+      : runner_(runner),
+        ranked_(ranked),
+        context_(context),
+        choice_(planned(out.question).choice),
+        keys_(out.question),
+        out_(out) {}
 
-RunPlans find_run_plans(Runner& runner, const Scenario& question) {
-  Desk alone;
-  return find_run_plans(runner, question, alone);
-}
-
-RunPlans find_run_plans(Runner& runner, const Scenario& scenario, Desk& desk) {
-  desk.begin();
-  RunPlans out;
-  out.question = with_defaults(scenario);
-  const PlanChoice& choice = planned(out.question).choice;
-  const RunSearch search = search_runs(runner, out.question, desk);
-  const std::vector<RatedRun> ranked = chosen(choice, search);
-  if (desk.stopped()) desk.finish();
-  if (ranked.empty() && desk.stopped()) throw Stopped();
-  if (ranked.empty()) {
-    desk.answer_alone();
-    refuse(choice, search);
+  // With objective pareto all plans, otherwise PlanChoice::top of them. Stopped: there is none yet.
+  void take_plans() {
+    const std::size_t shown = all() ? ranked_.size() : static_cast<std::size_t>(choice_.top);
+    context_.together(
+        "plans", std::min(shown, ranked_.size()), [&](std::size_t i, double) { of(ranked_[i]); },
+        [&] { take_in_order(shown); });
   }
-  out.answer.scenario = out.question.name;
-  out.answer.resolved = to_json(out.question);
-  std::vector<std::string> further;  // the best of other numbers of GPUs
-  const bool all = choice.objective == PlanObjective::kPareto;
-  double most = 0;     // chance to end in time
-  std::string reason;  // why a plan that fits the GPUs does not fit their hosts
-  Answers answers(runner, out.question, desk);
-  const std::size_t shown = all ? ranked.size() : static_cast<std::size_t>(choice.top);
-  const auto look_at = [&](const RatedRun& r) {
-    Point p = answered(answers, out.question, r);
+
+  // Infeasible: no run is a plan.
+  void require_plans() const {
+    if (!out_.plans.empty()) return;
+    if (!no_host_.empty()) throw Infeasible(fmt::format("no plan fits its nodes: {}", no_host_));
+    throw Infeasible(fmt::format(
+        "no plan ends within {:.4g} days with a chance of {} %: the best chance is {:.0f} %",
+        days(choice_.by), choice_.confidence, best_chance_));
+  }
+
+ private:
+  bool all() const { return choice_.objective == PlanObjective::kPareto; }
+
+  Point of(const RatedRun& rated) {
+    RunOptions options;
+    options.breakdown = false;
+    return context_.point(
+        [&] { return keys_.key("run, " + rated.plan.name(), rated.plan.gpu.gpu); },
+        [&] { return runner_.run(rated.plan.asked(out_.question), options).points.at(0); });
+  }
+
+  void take_in_order(std::size_t shown) {
+    for (std::size_t i = 0; i < ranked_.size() && out_.plans.size() < shown; ++i) {
+      if (context_.stopped() && !out_.plans.empty()) break;
+      try {
+        if (i < shown) context_.reach(i);
+        take(ranked_[i]);
+      } catch (const Stopped&) {
+        context_.finish();
+        if (out_.plans.empty()) take(ranked_[i]);
+      }
+    }
+  }
+
+  // Takes the run if it fits and ends in time.
+  void take(const RatedRun& rated) {
+    Point p = answered(of(rated), choice_, rated);
     if (!p.feasibility.fits) {
-      reason = p.feasibility.reason;
+      no_host_ = p.feasibility.reason;
       return;
     }
     if (const Metric* chance = p.find("in_time"); chance != nullptr) {
-      most = std::max(most, chance->value);
-      if (chance->value < choice.confidence && choice.confidence > 50) return;
+      best_chance_ = std::max(best_chance_, chance->value);
+      if (chance->value < choice_.confidence && choice_.confidence > 50) return;
     }
-    if (!out.plans.empty() && !all)
-      p.notes.insert(p.notes.begin() + 1, compared_runs(choice.objective, ranked.front(), r));
-    out.plans.push_back(r.plan);
-    out.answer.points.push_back(std::move(p));
-  };
-  desk.together(
-      "plans", std::min(shown, ranked.size()),
-      [&](std::size_t i, double) { answers.of(ranked[i]); },
-      [&] {
-        for (std::size_t i = 0; i < ranked.size() && out.plans.size() < shown; ++i) {
-          if (desk.stopped() && !out.plans.empty()) break;
-          try {
-            if (i < shown) desk.reach(i);
-            look_at(ranked[i]);
-          } catch (const Stopped&) {
-            desk.finish();
-            if (out.plans.empty()) look_at(ranked[i]);
-          }
-        }
-      });
-  desk.answer_alone();
-  if (out.plans.empty() && !reason.empty())
-    throw Infeasible(fmt::format("no plan fits its nodes: {}", reason));
-  if (out.plans.empty())
-    throw Infeasible(fmt::format(
-        "no plan ends within {:.4g} days with a chance of {} %: the best chance is {:.0f} %",
-        days(choice.by), choice.confidence, most));
+    if (!out_.plans.empty() && !all())
+      p.notes.insert(p.notes.begin() + 1, compared_runs(choice_.objective, ranked_.front(), rated));
+    out_.plans.push_back(rated.plan);
+    out_.answer.points.push_back(std::move(p));
+  }
+
+  Runner& runner_;
+  const std::vector<RatedRun>& ranked_;
+  SearchContext& context_;
+  const PlanChoice& choice_;
+  QuestionKeys keys_;
+  RunPlans& out_;
+  double best_chance_ = 0;  // %, to end in time
+  std::string no_host_;     // why a run that fits the GPUs does not fit their hosts
+};
+
+// The notes of the best plan: other numbers of GPUs, what would change the plan, the defaults that
+// were taken, and how much was searched. `has_chance`: the question states the chance of the run.
+void add_notes(const RunSearch& search, const RatedRun& best, bool has_chance, RunPlans& out) {
+  const PlanChoice& choice = planned(out.question).choice;
   std::vector<std::string>& notes = out.answer.points.front().notes;
   std::string sizes;
-  for (const auto& best : search.best) sizes += (sizes.empty() ? "" : "; ") + told(best.front());
+  for (const auto& runs : search.best) sizes += (sizes.empty() ? "" : "; ") + told(runs.front());
   notes.push_back("the best of each number of GPUs: " + sizes);
-  for (std::string& change : run_changes(choice.objective, search, ranked.front()))
+  for (std::string& change : run_changes(choice.objective, search, best))
     notes.push_back(std::move(change));
   const bool listed = !choice.power_limits.empty() || !choice.clocks.empty();
   if (listed && !slower_boards_win(choice.objective, search.electricity))
     notes.push_back(
         "plan.power_limits and plan.clocks were not tried: a slower board ends no run sooner, and "
         "saves no money where the price of a GPU-hour is fixed");
-  if (!planned(scenario).training->chance)
+  if (!has_chance)
     notes.push_back(fmt::format(
         "not declared: a checkpoint takes {:.0f} s from the job, a restart {:.0f} min (chance)",
         planned_chance().checkpoint_write.value(), planned_chance().restart.value() / 60));
-  out.answer.complete = !desk.stopped();
   notes.push_back(
       fmt::format("{}: {} layouts, {} evaluated; not: {}",
                   *out.answer.complete ? "complete" : "incomplete, because the search was stopped",
                   search.layouts, search.evaluated, counted_layouts(search)));
+}
+
+}  // namespace
+
+RunPlans find_run_plans(Runner& runner, const Scenario& question) {
+  SearchContext alone;
+  return find_run_plans(runner, question, alone);
+}
+
+RunPlans find_run_plans(Runner& runner, const Scenario& scenario, SearchContext& context) {
+  context.begin();
+  RunPlans out;
+  out.question = with_defaults(scenario);
+  const PlanChoice& choice = planned(out.question).choice;
+  const RunSearch search = search_runs(runner, out.question, context);
+  const std::vector<RatedRun> ranked = chosen(choice, search);
+  if (context.stopped()) context.finish();
+  if (ranked.empty() && context.stopped()) throw Stopped();
+  if (ranked.empty()) {
+    context.answer_alone();
+    refuse(choice, search);
+  }
+  out.answer.scenario = out.question.name;
+  out.answer.resolved = to_json(out.question);
+  RunAnswers answers(runner, ranked, context, out);
+  answers.take_plans();
+  context.answer_alone();
+  answers.require_plans();
+  out.answer.complete = !context.stopped();
+  add_notes(search, ranked.front(), planned(scenario).training->chance.has_value(), out);
   for (const auto& [reason, n] : search.rejected) out.rejected.emplace_back(reason, n.layouts);
   return out;
 }

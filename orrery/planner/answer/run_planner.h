@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "orrery/planner/crew/desk.h"
 #include "orrery/planner/space/run_plan.h"
+#include "orrery/planner/workers/search_context.h"
 #include "orrery/scenario/answer/answer.h"
 #include "orrery/scenario/runner/runner.h"
 
@@ -26,8 +26,8 @@ struct RunPlans {
 // InputError: no length of the run, no global batch, no price that a limit or the objective needs.
 // Infeasible: no layout fits, or none keeps plan.by and plan.budget; the message has the closest
 // one and what is missing.
-// With a desk as find_plans() (planner.h).
-RunPlans find_run_plans(Runner& runner, const Scenario& question, Desk& desk);
+// The context is used as in find_plans() (planner.h).
+RunPlans find_run_plans(Runner& runner, const Scenario& question, SearchContext& context);
 RunPlans find_run_plans(Runner& runner, const Scenario& question);
 
 }  // namespace orrery

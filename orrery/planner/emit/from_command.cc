@@ -53,11 +53,11 @@ std::string differences(const EngineOption& own, const EngineOption& plan) {
   add("", own.gpu.gpu, plan.gpu.gpu);
   add("", own.engine, plan.engine);
   add("format", format(own), format(plan));
-  add("tp", std::to_string(own.tp), std::to_string(plan.tp));
-  add("pp", std::to_string(own.pp), std::to_string(plan.pp));
-  add("dp", std::to_string(own.dp), std::to_string(plan.dp));
-  add("ep", std::to_string(own.ep), std::to_string(plan.ep));
-  add("cp", std::to_string(own.cp), std::to_string(plan.cp));
+  add("tp", std::to_string(own.layout.tp), std::to_string(plan.layout.tp));
+  add("pp", std::to_string(own.layout.pp), std::to_string(plan.layout.pp));
+  add("dp", std::to_string(own.layout.dp), std::to_string(plan.layout.dp));
+  add("ep", std::to_string(own.layout.ep), std::to_string(plan.layout.ep));
+  add("cp", std::to_string(own.layout.cp), std::to_string(plan.layout.cp));
   add("prefix caching", own.prefix_caching ? "on" : "off", plan.prefix_caching ? "on" : "off");
   add("speculation", own.speculation.method, plan.speculation.method);
   return out;
@@ -96,13 +96,13 @@ class Rival {
     first.options = {{option_, engine_bound(runner_, question_, option_, load_)}};
     const std::string& misfit = first.options.front().bound.misfit;
     if (!misfit.empty()) return fmt::format("the command on {}: {}", option_.name(), misfit);
-    Desk desk;
-    Trials trials(runner_, question_, load_, desk);
+    SearchContext context;
+    Trials trials(runner_, question_, load_, context);
     const RaceResult raced = race(question_, load_, first, trials);
     if (raced.best.empty())
       return fmt::format("the command, {}: no number of its engines keeps the limits",
                          option_.name());
-    const Raced& r = raced.best.front();
+    const RacedFleet& r = raced.best.front();
     std::string out = fmt::format("the command: {}, {:.4g} {}, chance {:.0f} %", r.fleet.name(),
                                   r.value, unit_of(choice.objective), 100 * r.chance());
     const std::string other = differences(option_, best.engine);
@@ -155,20 +155,20 @@ std::vector<std::string> beside_command(Runner& runner, const Scenario& question
   return out;
 }
 
-Plans find_plans_beside(Runner& runner, const Scenario& question, Desk& desk) {
+Plans find_plans_beside(Runner& runner, const Scenario& question, SearchContext& context) {
   const std::string& command = planned(question).choice.from_command;
-  if (command.empty()) return find_plans(runner, question, desk);
+  if (command.empty()) return find_plans(runner, question, context);
   checked(runner.bundle(), question, command);
-  Plans plans = find_plans(runner, question, desk);
+  Plans plans = find_plans(runner, question, context);
   std::vector<std::string>& told = plans.answer.points.front().notes;
   const std::vector<std::string> more = beside_command(runner, question, command, plans);
   told.insert(told.begin() + 1, more.begin(), more.end());
   return plans;
 }
 
-Answer answer_plan(Runner& runner, const Scenario& question, Desk& desk) {
-  if (planned(question).training) return find_run_plans(runner, question, desk).answer;
-  return find_plans_beside(runner, question, desk).answer;
+Answer answer_plan(Runner& runner, const Scenario& question, SearchContext& context) {
+  if (planned(question).training) return find_run_plans(runner, question, context).answer;
+  return find_plans_beside(runner, question, context).answer;
 }
 
 }  // namespace orrery

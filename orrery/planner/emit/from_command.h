@@ -27,8 +27,8 @@ std::vector<std::string> beside_command(Runner& runner, const Scenario& question
 
 // find_plans(), with these sentences after the first note where the question has
 // PlanChoice::from_command.
-Plans find_plans_beside(Runner& runner, const Scenario& question, Desk& desk);
+Plans find_plans_beside(Runner& runner, const Scenario& question, SearchContext& context);
 // The answer to a plan of a service or of a run.
-Answer answer_plan(Runner& runner, const Scenario& question, Desk& desk);
+Answer answer_plan(Runner& runner, const Scenario& question, SearchContext& context);
 
 }  // namespace orrery

@@ -24,7 +24,7 @@ std::string no_speculation(const LaunchFacts& facts, const EngineOption& option)
     return fmt::format("catalog/launch has no flags of {} for a tree of drafts", option.engine);
   if (s.method == "draft_model" && s.model.empty())
     return "the question does not name the draft model (speculation.model)";
-  if (option.dp > 1 &&
+  if (option.layout.dp > 1 &&
       std::find(without_dp.begin(), without_dp.end(), s.method) != without_dp.end())
     return fmt::format("{} does not combine speculation by {} with data-parallel attention",
                        option.engine, s.method);
@@ -37,13 +37,14 @@ using LaunchValues = fmt::dynamic_format_arg_store<fmt::format_context>;
 LaunchValues values_of(const Bundle& bundle, const EngineOption& option, const std::string& model,
                        std::int64_t max_model_len, const std::string& options_file) {
   LaunchValues values;
+  const ParallelPlan& layout = option.layout;
   values.push_back(fmt::arg("model", model));
-  values.push_back(fmt::arg("tp", option.tp));
-  values.push_back(fmt::arg("pp", option.pp));
-  values.push_back(fmt::arg("dp", option.dp));
-  values.push_back(fmt::arg("ep", option.ep));
-  values.push_back(fmt::arg("cp", option.cp));
-  values.push_back(fmt::arg("ranks", option.tp * option.dp));
+  values.push_back(fmt::arg("tp", layout.tp));
+  values.push_back(fmt::arg("pp", layout.pp));
+  values.push_back(fmt::arg("dp", layout.dp));
+  values.push_back(fmt::arg("ep", layout.ep));
+  values.push_back(fmt::arg("cp", layout.cp));
+  values.push_back(fmt::arg("ranks", layout.tp * layout.dp));
   values.push_back(fmt::arg("max_model_len", max_model_len));
   values.push_back(fmt::arg("max_num_seqs", option.max_num_seqs));
   values.push_back(fmt::arg("max_num_batched_tokens", option.max_num_batched_tokens));
@@ -122,20 +123,21 @@ LaunchCommand launch_command(const Bundle& bundle, const EngineOption& option, E
     return out;
   }
   const LaunchFacts& facts = *known;
+  const ParallelPlan& layout = option.layout;
   out.image = facts.image;
   out.requests_counter = facts.requests_counter;
   Texts texts(facts, option.engine);
   texts.add(
-      option.tp * option.dp > 1 && (option.tp > 1 || facts.tp.find("{ranks}") != facts.tp.npos),
+      layout.tp * layout.dp > 1 && (layout.tp > 1 || facts.tp.find("{ranks}") != facts.tp.npos),
       facts.tp, "tensor-parallel ranks");
-  texts.add(option.pp > 1, facts.pp, "pipeline stages");
-  texts.add(option.dp > 1, facts.dp, "data-parallel attention");
-  if (option.dp > 1 && option.tp > 1 && facts.dp.find("{dp}") == facts.dp.npos)
+  texts.add(layout.pp > 1, facts.pp, "pipeline stages");
+  texts.add(layout.dp > 1, facts.dp, "data-parallel attention");
+  if (layout.dp > 1 && layout.tp > 1 && facts.dp.find("{dp}") == facts.dp.npos)
     texts.refuse(fmt::format("data-parallel attention of {} takes all ranks (catalog/launch)",
                              option.engine));
-  texts.add(option.ep > 1, facts.ep, "expert-parallel groups");
-  texts.add(option.cp > 1, facts.cp, "decode context parallelism");
-  if (option.cp > 1) out.needs = facts.cp_needs;
+  texts.add(layout.ep > 1, facts.ep, "expert-parallel groups");
+  texts.add(layout.cp > 1, facts.cp, "decode context parallelism");
+  if (layout.cp > 1) out.needs = facts.cp_needs;
   texts.add(max_model_len > 0, facts.max_model_len, "the longest sequence");
   texts.add(option.max_num_seqs > 0, facts.max_num_seqs, "the most sequences at once");
   texts.add(option.max_num_batched_tokens > 0, facts.max_num_batched_tokens,
@@ -155,7 +157,7 @@ LaunchCommand launch_command(const Bundle& bundle, const EngineOption& option, E
                                out.needs.empty() ? "" : ", and ", option.format);
     }
   }
-  const std::size_t layout = texts.flags.size();
+  const std::size_t without_role = texts.flags.size();
   texts.add(role == EngineRole::kPrefill, facts.prefill, "prefill alone");
   texts.add(role == EngineRole::kDecode, facts.decode, "decode alone");
   texts.name_options_file();
@@ -164,7 +166,7 @@ LaunchCommand launch_command(const Bundle& bundle, const EngineOption& option, E
   const LaunchValues values =
       values_of(bundle, option, model, max_model_len, options_file_of(role));
   out.command = fmt::vformat(facts.command + texts.flags, values);
-  out.flags = fmt::vformat(texts.flags.substr(0, layout), values);
+  out.flags = fmt::vformat(texts.flags.substr(0, without_role), values);
   if (!texts.options.empty()) {
     out.options_file = options_file_of(role);
     out.options = fmt::vformat(texts.options, values);

@@ -268,16 +268,17 @@ class Reader {
 
   LaunchRead finished() {
     EngineOption& o = out_.option;
+    ParallelPlan& layout = o.layout;
     const std::int64_t ranks = number("ranks", 0), dp = all_ranks_ ? ranks : number("dp", 1);
     if (dp < 1 || ranks % dp != 0)
       throw InputError(fmt::format(
           "{} tensor-parallel ranks do not divide into {} data-parallel groups", ranks, dp));
-    o.dp = static_cast<int>(dp);
-    o.tp = static_cast<int>(ranks > 0 ? ranks / dp : number("tp", 1));
-    o.pp = static_cast<int>(number("pp", 1));
+    layout.dp = static_cast<int>(dp);
+    layout.tp = static_cast<int>(ranks > 0 ? ranks / dp : number("tp", 1));
+    layout.pp = static_cast<int>(number("pp", 1));
     // Engines without a number for it divide experts over all ranks.
-    o.ep = static_cast<int>(number("ep", experts_ ? std::int64_t{o.tp} * o.dp : 1));
-    o.cp = static_cast<int>(number("cp", 1));
+    layout.ep = static_cast<int>(number("ep", experts_ ? std::int64_t{layout.tp} * dp : 1));
+    layout.cp = static_cast<int>(number("cp", 1));
     o.max_num_seqs = number("max_num_seqs", 0);
     o.max_num_batched_tokens = number("max_num_batched_tokens", 0);
     out_.max_model_len = number("max_model_len", 0);

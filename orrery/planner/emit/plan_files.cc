@@ -42,7 +42,7 @@ std::string launch_script(const Bundle& bundle, const FleetPlan& plan, const std
     const LaunchCommand c = launch_command(bundle, s.option, s.role, model, max_model_len);
     out += fmt::format("\n# {} engine{} of {} GPU{} each.\n", s.engines, s.engines == 1 ? "" : "s",
                        s.option.gpus(), s.option.gpus() == 1 ? "" : "s");
-    out += board_commands({s.option.power_limit, s.option.clock});
+    out += board_commands(s.option.boards);
     if (!c.needs.empty()) out += fmt::format("# Needs {}.\n", c.needs);
     if (!c.options.empty())
       out += fmt::format("# Reads {}, which lies beside this file.\n", c.options_file);

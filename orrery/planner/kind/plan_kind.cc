@@ -6,9 +6,9 @@
 
 #include "orrery/base/error.h"
 #include "orrery/planner/answer/plan_table.h"
-#include "orrery/planner/crew/desk.h"
 #include "orrery/planner/emit/from_command.h"
 #include "orrery/planner/question/plan_question.h"
+#include "orrery/planner/workers/search_context.h"
 #include "orrery/scenario/kind/document_checks.h"
 #include "orrery/scenario/kind/question_kind.h"
 #include "orrery/scenario/kinds/service/limit_texts.h"
@@ -116,8 +116,8 @@ void tidy(const Scenario& s, nlohmann::ordered_json& document) {
 }
 
 void answer(const Answering& with, const Scenario& s, PointAnswers& out) {
-  Desk desk({nullptr, with.options.watcher, nullptr});
-  Answer plans = answer_plan(with.runner, s, desk);
+  SearchContext context({nullptr, with.options.watcher, nullptr});
+  Answer plans = answer_plan(with.runner, s, context);
   out.points = std::move(plans.points);
   out.complete = plans.complete;
 }

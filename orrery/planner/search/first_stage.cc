@@ -27,21 +27,22 @@ std::string bound_of(const EngineOption& option, const PlannedLoad& load) {
                      exact_number(load.osl), load.equal, load.shares_prompts);
 }
 
-EngineBound known_bound(Desk& desk, QuestionKeys& keys, Runner& runner, const Scenario& question,
-                        const EngineOption& option, const PlannedLoad& load) {
+EngineBound known_bound(SearchContext& context, QuestionKeys& keys, Runner& runner,
+                        const Scenario& question, const EngineOption& option,
+                        const PlannedLoad& load) {
   EngineBound out;
   const auto numbers = [&out] {
     return std::array{&out.prefill, &out.decode, &out.likely, &out.hour, &out.ttft, &out.tpot};
   };
   const std::string value =
-      desk.value([&] { return keys.key(bound_of(option, load), option.gpu.gpu); },
-                 [&] {
-                   out = engine_bound(runner, question, option, load);
-                   ValueWriter bytes;
-                   bytes.text(out.misfit);
-                   for (const double* x : numbers()) bytes.real(*x);
-                   return bytes.take();
-                 });
+      context.value([&] { return keys.key(bound_of(option, load), option.gpu.gpu); },
+                    [&] {
+                      out = engine_bound(runner, question, option, load);
+                      ValueWriter bytes;
+                      bytes.text(out.misfit);
+                      for (const double* x : numbers()) bytes.real(*x);
+                      return bytes.take();
+                    });
   ValueReader in(value);
   out.misfit = in.text();
   for (double* x : numbers()) *x = in.real();
@@ -78,7 +79,7 @@ std::int64_t take_out_foreign(const Runner& runner, std::vector<EngineOption>& o
 }  // namespace
 
 FirstStage first_stage(Runner& runner, const Scenario& question, const PlannedLoad& load,
-                       Desk& desk) {
+                       SearchContext& context) {
   FirstStage out;
   const Architecture& model = runner.architecture(question.model);
   std::vector<EngineOption> options =
@@ -89,17 +90,17 @@ FirstStage first_stage(Runner& runner, const Scenario& question, const PlannedLo
   }
   QuestionKeys keys(question);
   const auto bound = [&](std::size_t i) {
-    return known_bound(desk, keys, runner, question, options[i], load);
+    return known_bound(context, keys, runner, question, options[i], load);
   };
   const auto ahead = [&](std::size_t task, double) {
     const std::size_t end = std::min(options.size(), (task + 1) * kOfTask);
     for (std::size_t i = task * kOfTask; i < end; ++i) bound(i);
   };
-  desk.together(
+  context.together(
       "engines", (options.size() + kOfTask - 1) / kOfTask, ahead,
       [&] {
         for (std::size_t i = 0; i < options.size(); ++i) {
-          if (i % kOfTask == 0) desk.reach(i / kOfTask);
+          if (i % kOfTask == 0) context.reach(i / kOfTask);
           ++out.considered;
           EngineBound found = bound(i);
           if (!found.misfit.empty()) {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "orrery/planner/bound/engine_bound.h"
-#include "orrery/planner/crew/desk.h"
 #include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/space/fleet_plan.h"
+#include "orrery/planner/workers/search_context.h"
 
 namespace orrery {
 
@@ -35,7 +35,7 @@ struct FirstStage {
 
 // REQUIRES a PlanQuestion.
 FirstStage first_stage(Runner& runner, const Scenario& question, const PlannedLoad& load,
-                       Desk& desk);
+                       SearchContext& context);
 
 // The most engines of an option that the question's stock, GPUs and budget allow beside GPUs and
 // USD an hour that are taken already, without its spare ones; 0: none.

@@ -50,8 +50,8 @@ class Layouts {
         boards_(same.boards_) {}
 
   // The best of them. `others`: the best that are known already, of other numbers of GPUs.
-  std::vector<RatedRun> best(std::int64_t gpus, const std::vector<RatedRun>& others, Desk& desk,
-                             QuestionKeys& keys) {
+  std::vector<RatedRun> best(std::int64_t gpus, const std::vector<RatedRun>& others,
+                             SearchContext& context, QuestionKeys& keys) {
     best_.clear();
     if (!choice_.exhaustive) {
       if (const char* why = beaten(gpus, others); *why != 0) {
@@ -79,13 +79,13 @@ class Layouts {
             parts.push_back(l);
           }
     }
-    const auto ahead = [&](std::size_t i, double) { known(parts[i], desk, keys); };
-    desk.together(fmt::format("layouts on {} {}", gpus, stock_.gpu), parts.size(), ahead, [&] {
+    const auto ahead = [&](std::size_t i, double) { known(parts[i], context, keys); };
+    context.together(fmt::format("layouts on {} {}", gpus, stock_.gpu), parts.size(), ahead, [&] {
       try {
         for (std::size_t i = 0; i < parts.size(); ++i) {
-          desk.reach(i);
-          add(known(parts[i], desk, keys));
-          desk.tell(out_.evaluated, best_.empty() ? "" : best_.front().plan.name());
+          context.reach(i);
+          add(known(parts[i], context, keys));
+          context.tell(out_.evaluated, best_.empty() ? "" : best_.front().plan.name());
         }
       } catch (const Stopped&) {
       }
@@ -95,15 +95,15 @@ class Layouts {
 
  private:
   // The layouts with the format, tp, cp and pp of `l`.
-  RunSearch known(const RunLayout& l, Desk& desk, QuestionKeys& keys) const {
+  RunSearch known(const RunLayout& l, SearchContext& context, QuestionKeys& keys) const {
     RunSearch part;
-    const std::string bytes = desk.value([&] { return part_key(keys, stock_, l); },
-                                         [&] {
-                                           Layouts own(*this, part);
-                                           own.add_stages(l);
-                                           part.best.push_back(std::move(own.best_));
-                                           return part_bytes(part);
-                                         });
+    const std::string bytes = context.value([&] { return part_key(keys, stock_, l); },
+                                            [&] {
+                                              Layouts own(*this, part);
+                                              own.add_stages(l);
+                                              part.best.push_back(std::move(own.best_));
+                                              return part_bytes(part);
+                                            });
     return read_part(bytes, stock_);
   }
 
@@ -181,7 +181,7 @@ class Layouts {
   }
 
   void add_grid(RunLayout l) {
-    const std::int64_t batch = training_.global_batch;
+    const std::int64_t batch = training_.global_batch.value();
     std::vector<std::int64_t> micro;
     for (const std::int64_t n : space_.micro_batch)
       if (batch % (n * l.dp()) == 0) micro.push_back(n);
@@ -348,7 +348,7 @@ void RunSearch::reject(const std::string& reason, std::int64_t n) { rejected[rea
 
 namespace {
 
-RunSearch search(Runner& runner, const Scenario& question, Desk& desk) {
+RunSearch search(Runner& runner, const Scenario& question, SearchContext& context) {
   const auto& q = planned(question);
   const std::vector<RunLaunch> launches = run_launches(runner.bundle(), stack_of(*q.training).name);
   check_board_settings(q.choice, runner.catalog());
@@ -363,8 +363,8 @@ RunSearch search(Runner& runner, const Scenario& question, Desk& desk) {
     out.electricity = out.electricity || run.electricity();
     Layouts layouts(question, stock, run, launches, out);
     for (const std::int64_t gpus : gpu_counts(q, stock)) {
-      std::vector<RatedRun> best = layouts.best(gpus, all, desk, keys);
-      if (desk.stopped() && best.empty()) return out;
+      std::vector<RatedRun> best = layouts.best(gpus, all, context, keys);
+      if (context.stopped() && best.empty()) return out;
       if (best.empty()) continue;
       all.insert(all.end(), best.begin(), best.end());
       std::sort(all.begin(), all.end(), [&q](const RatedRun& a, const RatedRun& b) {
@@ -373,7 +373,7 @@ RunSearch search(Runner& runner, const Scenario& question, Desk& desk) {
       if (all.size() > static_cast<std::size_t>(q.choice.top))
         all.erase(all.begin() + q.choice.top, all.end());
       out.best.push_back(std::move(best));
-      if (desk.stopped()) return out;
+      if (context.stopped()) return out;
     }
   }
   return out;
@@ -381,13 +381,13 @@ RunSearch search(Runner& runner, const Scenario& question, Desk& desk) {
 
 }  // namespace
 
-RunSearch search_runs(Runner& runner, const Scenario& question, Desk& desk) {
-  RunSearch out = search(runner, question, desk);
-  const bool all_known = planned(question).choice.exhaustive || desk.stopped();
+RunSearch search_runs(Runner& runner, const Scenario& question, SearchContext& context) {
+  RunSearch out = search(runner, question, context);
+  const bool all_known = planned(question).choice.exhaustive || context.stopped();
   if (!out.best.empty() || all_known) return out;
   Scenario all = question;
   planned(all).choice.exhaustive = true;
-  return search(runner, all, desk);
+  return search(runner, all, context);
 }
 
 }  // namespace orrery

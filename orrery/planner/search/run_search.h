@@ -23,8 +23,8 @@
 #include <string>
 #include <vector>
 
-#include "orrery/planner/crew/desk.h"
 #include "orrery/planner/search/rated_run.h"
+#include "orrery/planner/workers/search_context.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
@@ -53,6 +53,6 @@ struct RunSearch {
 
 // REQUIRES a PlanQuestion with a run that has a length and a global batch. Where no layout keeps
 // the limits, all of them are evaluated, so that the closest one is known.
-RunSearch search_runs(Runner& runner, const Scenario& question, Desk& desk);
+RunSearch search_runs(Runner& runner, const Scenario& question, SearchContext& context);
 
 }  // namespace orrery

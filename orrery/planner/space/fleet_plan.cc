@@ -10,9 +10,10 @@ namespace orrery {
 namespace {
 
 std::string layout_name(const EngineOption& e) {
-  std::string out = fmt::format("tp {}", e.tp);
+  const ParallelPlan& l = e.layout;
+  std::string out = fmt::format("tp {}", l.tp);
   for (const auto& [what, ranks] :
-       {std::pair{"pp", e.pp}, {"dp", e.dp}, {"ep", e.ep}, {"cp", e.cp}})
+       {std::pair{"pp", l.pp}, {"dp", l.dp}, {"ep", l.ep}, {"cp", l.cp}})
     if (ranks > 1) out += fmt::format(" {} {}", what, ranks);
   if (e.max_num_seqs > 0) out += fmt::format(", {} sequences", e.max_num_seqs);
   if (e.max_num_batched_tokens > 0)
@@ -24,40 +25,42 @@ std::string layout_name(const EngineOption& e) {
 
 // The keys of a scheduler that an option sets, as engine.overrides has them.
 Node scheduler_keys(const EngineOption& e) {
-  std::string keys;
-  for (const auto& [key, n] : {std::pair{"max_num_seqs", e.max_num_seqs},
-                               {"max_num_batched_tokens", e.max_num_batched_tokens}})
-    if (n > 0) keys += fmt::format("{}{}: {}", keys.empty() ? "" : ", ", key, n);
-  if (!e.prefix_caching) keys += fmt::format("{}prefix_caching: false", keys.empty() ? "" : ", ");
-  return keys.empty() ? Node() : parse_yaml("scheduler: {" + keys + "}", "plan");
+  Node keys;
+  const auto set = [&keys](std::string_view path, std::string value) {
+    set_path(keys, path, scalar_node(std::move(value), "plan"));
+  };
+  if (e.max_num_seqs > 0) set("scheduler.max_num_seqs", std::to_string(e.max_num_seqs));
+  if (e.max_num_batched_tokens > 0)
+    set("scheduler.max_num_batched_tokens", std::to_string(e.max_num_batched_tokens));
+  if (!e.prefix_caching) set("scheduler.prefix_caching", "false");
+  return keys;
 }
 
 }  // namespace
 
 std::string EngineOption::name() const {
   return fmt::format("{} {}, {}, {}, {}{}", gpus(), gpu.gpu, engine,
-                     format.empty() ? "checkpoint" : format, layout_name(*this),
-                     to_text(PowerKnobs{power_limit, clock}));
+                     format.empty() ? "checkpoint" : format, layout_name(*this), to_text(boards));
 }
 
 bool EngineOption::pairs_with(const EngineOption& o) const {
-  return gpu.gpu == o.gpu.gpu && engine == o.engine && format == o.format &&
-         power_limit == o.power_limit && clock == o.clock && max_num_seqs == o.max_num_seqs &&
-         max_num_batched_tokens == o.max_num_batched_tokens && prefix_caching == o.prefix_caching &&
-         speculation.method == o.speculation.method && cp == 1 && o.cp == 1;
+  return gpu.gpu == o.gpu.gpu && engine == o.engine && format == o.format && boards == o.boards &&
+         max_num_seqs == o.max_num_seqs && max_num_batched_tokens == o.max_num_batched_tokens &&
+         prefix_caching == o.prefix_caching && speculation.method == o.speculation.method &&
+         layout.cp == 1 && o.layout.cp == 1;
 }
 
 Scenario EngineOption::asked(const Scenario& question) const {
   Scenario s = question;
   s.hardware.gpu = gpu.gpu;
-  s.hardware.power_limit = power_limit, s.hardware.clock = clock;
+  s.hardware.power_limit = boards.limit, s.hardware.clock = boards.clock;
   s.engine.profile = engine;
   // A plan is started by the flags that it prints, as a recipe is.
   s.engine.setup = "tuned";
   s.engine.overrides = scheduler_keys(*this);
   s.precision.quantization = format;
-  s.parallel.tp = tp, s.parallel.pp = pp, s.parallel.dp = dp, s.parallel.ep = ep;
-  s.parallel.cp = cp;
+  s.parallel = layout;
+  s.parallel.experts = question.parallel.experts;
   planned(s).service.speculation = speculation;
   return s;
 }
@@ -85,8 +88,10 @@ Scenario FleetPlan::service(const Scenario& question) const {
   service.cluster.replicas = engines;
   service.cluster.router = "least-outstanding";
   if (decode) {
-    service.cluster.disaggregation.decode = fmt::format(
-        "{}:tp{}:pp{}:dp{}:ep{}", decode_engines, decode->tp, decode->pp, decode->dp, decode->ep);
+    const ParallelPlan& l = decode->layout;
+    PoolChoice& pool = service.cluster.disaggregation.decode.emplace();
+    pool.engines = decode_engines;
+    pool.tp = l.tp, pool.pp = l.pp, pool.dp = l.dp, pool.ep = l.ep;
   }
   s.asked = std::move(service);
   return s;

@@ -18,24 +18,22 @@ namespace orrery {
 
 struct EngineOption {
   GpuStock gpu;
-  std::string engine;  // id of the engine's profile
-  std::string format;  // of the weights; empty: the checkpoint's
-  int tp = 1, pp = 1, dp = 1, ep = 1;
-  std::optional<Watts> power_limit = std::nullopt;  // of each board; none: the data sheet's
-  std::optional<Hertz> clock = std::nullopt;        // its highest; none: the boost clock
+  std::string engine;        // id of the engine's profile
+  std::string format;        // of the weights; empty: the checkpoint's
+  ParallelPlan layout = {};  // its `experts` are not read: they are those of the question
+  PowerKnobs boards = {};    // of each GPU
   // Most sequences that run at once, and most tokens of a step; 0: the engine's own.
   std::int64_t max_num_seqs = 0, max_num_batched_tokens = 0;
   SpeculationChoice speculation = {};  // the question's, or none
   bool prefix_caching = true;          // false: off, whatever the engine does by itself
-  int cp = 1;  // tensor-parallel ranks that divide the tokens of a KV cache (ParallelPlan::cp)
 
-  std::int64_t gpus() const { return std::int64_t{tp} * pp * dp; }
+  std::int64_t gpus() const { return std::int64_t{layout.tp} * layout.pp * layout.dp; }
   // "4 h100-sxm, vllm, fp8, tp 4"; no other option of a space has the same name.
   std::string name() const;
   // Whether both may be pools of one fleet: they differ at most in their layout, and divide no KV
   // cache among ranks, whose transfer is not known.
   bool pairs_with(const EngineOption& other) const;
-  // The question's model and load with this engine. REQUIRES a PlanQuestion.
+  // The question with this engine. REQUIRES a PlanQuestion.
   Scenario asked(const Scenario& question) const;
 };
 

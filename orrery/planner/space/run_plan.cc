@@ -10,9 +10,10 @@ namespace orrery {
 
 TrainingQuestion RunLayout::asked(const TrainingQuestion& run) const {
   TrainingQuestion q = run;
-  q.gpus = gpus, q.tp = tp, q.cp = cp, q.pp = pp, q.vp = vp, q.ep = ep;
-  q.micro_batch = micro_batch, q.zero = zero;
-  q.recompute = to_text(recompute);
+  TrainingPlan& plan = q.job.plan;
+  q.gpus = gpus, plan.tp = tp, plan.cp = cp, plan.pp = pp, plan.vp = vp, plan.ep = ep;
+  q.job.micro_batch = micro_batch;
+  q.zero = zero, q.recompute = recompute;
   q.job.precision.compute = format;
   return q;
 }

@@ -72,8 +72,8 @@ std::vector<EngineOption> engines_on(const GpuStock& stock, const PlanQuestion& 
 void add_contexts(const PlanChoice& plan, EngineOption option, std::vector<EngineOption>& out) {
   if (plan.cp.empty()) out.push_back(option);
   for (const std::int64_t cp : plan.cp) {
-    if (option.tp % cp != 0) continue;
-    option.cp = static_cast<int>(cp);
+    if (option.layout.tp % cp != 0) continue;
+    option.layout.cp = static_cast<int>(cp);
     out.push_back(option);
   }
 }
@@ -84,20 +84,21 @@ void add_layouts(const PlanChoice& plan, std::int64_t node, std::int64_t most, b
   for (const std::int64_t tp : degrees(plan.tp, std::min(node, most))) {
     for (const std::int64_t pp : degrees(plan.pp, most / tp)) {
       EngineOption option = engine;
-      option.tp = static_cast<int>(tp), option.pp = static_cast<int>(pp);
+      ParallelPlan& layout = option.layout;
+      layout.tp = static_cast<int>(tp), layout.pp = static_cast<int>(pp);
       add_contexts(plan, option, out);
       if (!experts || tp == 1) continue;
-      option.ep = option.tp;
+      layout.ep = layout.tp;
       add_contexts(plan, option, out);
       if (!plan.dp.empty()) continue;
-      option.dp = option.tp, option.tp = 1;
+      layout.dp = layout.tp, layout.tp = 1;
       add_contexts(plan, option, out);
     }
   }
   for (const std::int64_t n : plan.dp) {
     if (!experts || n > most) continue;
     EngineOption option = engine;
-    option.dp = option.ep = static_cast<int>(n);
+    option.layout.dp = option.layout.ep = static_cast<int>(n);
     add_contexts(plan, option, out);
   }
 }
@@ -124,7 +125,7 @@ std::vector<EngineOption> engine_options(const Scenario& question, const Catalog
       add_layouts(plan, node, most, experts, option, layouts);
     for (const PowerKnobs& boards : board_settings(plan, gpu)) {
       for (EngineOption& option : layouts) {
-        option.power_limit = boards.limit, option.clock = boards.clock;
+        option.boards = boards;
         out.push_back(option);
       }
     }

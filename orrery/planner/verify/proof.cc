@@ -15,7 +15,7 @@ constexpr double kMostHeadroom = 4;             // times the rate
 constexpr double kClose = 1.02;
 
 // Gives the fleet further engines, or a lower rate, until it keeps the limits.
-Proof settled(const Scenario& question, const Raced& raced, Trials& trials) {
+Proof settled(const Scenario& question, const RacedFleet& raced, Trials& trials) {
   const PlanQuestion& asked = planned(question);
   const bool by_rate = asked.choice.objective == PlanObjective::kThroughput;
   Proof out;
@@ -85,22 +85,22 @@ bool keeps_at(const Scenario& question, const FleetPlan& fleet, double rate, int
   return Trials::kept(trials.again(fleet, rate, seed, deviations_at(level), false));
 }
 
-std::vector<Proof> prove_all(const Scenario& question, const std::vector<Raced>& raced,
+std::vector<Proof> prove_all(const Scenario& question, const std::vector<RacedFleet>& raced,
                              Trials& trials) {
-  Desk& desk = trials.desk();
+  SearchContext& context = trials.context();
   Trials apart = trials.apart();
   std::vector<Proof> plans, out;
-  desk.together(
+  context.together(
       "other requests", raced.size(),
       [&](std::size_t i, double) { settled(question, raced[i], apart); },
       [&] {
         for (std::size_t i = 0; i < raced.size(); ++i) {
           try {
-            desk.reach(i);
+            context.reach(i);
           } catch (const Stopped&) {
-            desk.finish();
+            context.finish();
           }
-          if (desk.stopped() && !plans.empty()) break;
+          if (context.stopped() && !plans.empty()) break;
           Proof plan = settled(question, raced[i], trials);
           if (plan.kept) plans.push_back(std::move(plan));
         }
@@ -112,22 +112,22 @@ std::vector<Proof> prove_all(const Scenario& question, const std::vector<Raced>&
     Proof copy = plans[task % n];
     prove_part(question, task / n, copy, apart);
   };
-  desk.together("proof", n * kTasks, ahead, [&] {
+  context.together("proof", n * kTasks, ahead, [&] {
     for (std::size_t i = 0; i < n; ++i) {
       Proof plan = plans[i];
       try {
         for (std::size_t part = 0; part < kTasks; ++part) {
-          desk.reach(part * n + i);
+          context.reach(part * n + i);
           prove_part(question, part, plan, trials);
         }
         out.push_back(std::move(plan));
       } catch (const Stopped&) {
-        desk.finish();
+        context.finish();
         break;
       }
     }
   });
-  if (!desk.stopped() || !out.empty() || plans.empty()) return out;
+  if (!context.stopped() || !out.empty() || plans.empty()) return out;
   Proof& best = plans.front();
   prove_part(question, kSimulated, best, trials);
   best.brief = true, best.chance = best.raced.chance();

@@ -22,7 +22,7 @@
 namespace orrery {
 
 struct Proof {
-  Raced raced;          // with the engines, the rate and the value that were proved
+  RacedFleet raced;     // with the engines, the rate and the value that were proved
   Point point;          // of the simulated service, with its spare engines
   bool brief = false;   // chance and headroom are not known: the search was stopped
   bool kept = false;    // false: the limits were missed with as many more engines as are tried
@@ -46,7 +46,7 @@ double headroom_of(const FleetPlan& fleet, double rate, Trials& trials);
 // All plans of a race, those that keep the limits, in its order; the ranks of the search share the
 // simulations. If the watcher stops the search, those that are proved by then, or else one of
 // them, briefly.
-std::vector<Proof> prove_all(const Scenario& question, const std::vector<Raced>& raced,
+std::vector<Proof> prove_all(const Scenario& question, const std::vector<RacedFleet>& raced,
                              Trials& trials);
 
 }  // namespace orrery

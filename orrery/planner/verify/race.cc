@@ -54,18 +54,18 @@ class Race {
   std::size_t size() const { return entrants_.size(); }
 
   // All of them in their order, or as many as there is time for.
-  RaceResult run(Desk& desk) {
+  RaceResult run(SearchContext& context) {
     for (std::size_t i = 0; i < entrants_.size(); ++i) {
       try {
-        desk.hint(threshold());
-        desk.reach(i);
+        context.hint(threshold());
+        context.reach(i);
         if (const char* left = look_at(entrants_[i]); left != nullptr) ++result_.left[left];
       } catch (const Stopped&) {
         break;
       }
       ++result_.looked_at;
-      desk.tell(static_cast<std::int64_t>(entrants_.size() - i - 1 + result_.best.size()),
-                result_.best.empty() ? "" : result_.best.front().fleet.name());
+      context.tell(static_cast<std::int64_t>(entrants_.size() - i - 1 + result_.best.size()),
+                   result_.best.empty() ? "" : result_.best.front().fleet.name());
     }
     return std::move(result_);
   }
@@ -157,7 +157,7 @@ class Race {
   }
 
   // Enters a fleet that keeps the limits. Returns why it is left out; null: it is not.
-  const char* enter(Raced raced) {
+  const char* enter(RacedFleet raced) {
     if (given_) return nullptr;
     FleetPlan& fleet = raced.fleet;
     fleet.spare = spares(plan_, fleet.engine, fleet.engines);
@@ -168,9 +168,9 @@ class Race {
     }
     raced.slowest = raced.levels <= known_ ? Trials::kAtConfidence : raced.levels - 1;
     if (full() && raced.ranked >= threshold()) return kWorse;
-    const auto at =
-        std::upper_bound(result_.best.begin(), result_.best.end(), raced,
-                         [](const Raced& a, const Raced& b) { return a.ranked < b.ranked; });
+    const auto at = std::upper_bound(
+        result_.best.begin(), result_.best.end(), raced,
+        [](const RacedFleet& a, const RacedFleet& b) { return a.ranked < b.ranked; });
     result_.best.insert(at, raced);
     if (static_cast<std::int64_t>(result_.best.size()) <= plan_.top) return nullptr;
     result_.best.pop_back();
@@ -187,13 +187,13 @@ class Race {
   // The best fleet of an option so far, at the rate of the load.
   struct Best {
     double than;  // what another must be ranked below
-    std::optional<Raced> fleet;
+    std::optional<RacedFleet> fleet;
 
     // Takes a fleet that keeps the limits at these levels; 0: at too few.
     void take(const FleetPlan& f, double value, int levels) {
       if (levels == 0) return;
       than = per_chance(value, static_cast<double>(levels) / kLevels);
-      fleet = Raced{f, value, 0, than, levels, 0};
+      fleet = RacedFleet{.fleet = f, .value = value, .ranked = than, .levels = levels};
     }
   };
   const char* enter(Best& best) {
@@ -386,7 +386,7 @@ class Race {
   const char* highest_of(const std::vector<Candidate>& fleets) {
     const double shown = full() && pruned() ? -threshold() : 0;  // at most this is no better
     const char* left = fleets.empty() ? kTooMany : kBound;
-    std::optional<Raced> best;
+    std::optional<RacedFleet> best;
     double highest = shown;
     for (const Candidate& c : fleets) {
       if (pruned() && c.bound <= highest) continue;
@@ -396,7 +396,8 @@ class Race {
       if (!rate) continue;
       const double expected = expected_rate(c.fleet, *rate, than);
       if (expected <= highest) continue;
-      best = Raced{c.fleet, *rate, *rate, -expected, known_, 0};
+      best = RacedFleet{
+          .fleet = c.fleet, .value = *rate, .rate = *rate, .ranked = -expected, .levels = known_};
       highest = expected;
     }
     return best ? enter(std::move(*best)) : left;
@@ -419,10 +420,10 @@ RaceResult race(const Scenario& question, const PlannedLoad& load, const FirstSt
   Trials apart = trials.apart();
   Race other(question, load, first, apart);
   RaceResult out;
-  Desk& desk = trials.desk();
-  desk.together(
+  SearchContext& context = trials.context();
+  context.together(
       "fleets", race.size(), [&](std::size_t i, double score) { other.ahead(i, score); },
-      [&] { out = race.run(desk); });
+      [&] { out = race.run(context); });
   return out;
 }
 
@@ -430,8 +431,9 @@ RaceResult race(const Scenario& question, const PlannedLoad& load, const FirstSt
                 FleetJudge& judge) {
   Race race(question, load, first, judge);
   RaceResult out;
-  Desk desk;
-  desk.together("fleets", race.size(), [](std::size_t, double) {}, [&] { out = race.run(desk); });
+  SearchContext context;
+  context.together(
+      "fleets", race.size(), [](std::size_t, double) {}, [&] { out = race.run(context); });
   return out;
 }
 

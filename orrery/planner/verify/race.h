@@ -42,7 +42,7 @@
 namespace orrery {
 
 // A fleet that keeps the limits in the race.
-struct Raced {
+struct RacedFleet {
   FleetPlan fleet;    // with its spare engines
   double value = 0;   // USD an hour, GPUs, J a request, or requests/s
   double rate = 0;    // requests/s that it serves
@@ -58,17 +58,17 @@ inline constexpr const char* kWorse = "is worse than the plans shown";
 inline constexpr const char* kMisses = "misses the limits";
 
 struct RaceResult {
-  std::vector<Raced> best;                   // best first, at most PlanChoice::top
+  std::vector<RacedFleet> best;              // best first, at most PlanChoice::top
   std::int64_t fleets = 0;                   // options and pairs of options
   std::int64_t looked_at = 0;                // fewer where the search was stopped
   std::map<std::string, std::int64_t> left;  // those that are not shown, by the reason
-  std::optional<Raced> of_part;              // of a race in rounds: the best of the first one
+  std::optional<RacedFleet> best_of_part;    // of a race in rounds: the best of the first one
 };
 
 // REQUIRES a PlanQuestion. InputError: throughput without a limit of GPUs or money.
 RaceResult race(const Scenario& question, const PlannedLoad& load, const FirstStage& first,
                 FleetJudge& judge);
-// The same by simulations, which the ranks of the trials' desk share.
+// The same by simulations, which the ranks of the trials' context share.
 RaceResult race(const Scenario& question, const PlannedLoad& load, const FirstStage& first,
                 Trials& trials);
 

@@ -16,13 +16,13 @@ RaceResult race_in_rounds(const Scenario& question, const PlannedLoad& load,
   FirstStage few;
   for (const RatedOption& o : first.options) {
     const std::string name = o.option.name();
-    const auto takes = [&name](const Raced& r) {
+    const auto takes = [&name](const RacedFleet& r) {
       return r.fleet.engine.name() == name || (r.fleet.decode && r.fleet.decode->name() == name);
     };
     if (std::any_of(out.best.begin(), out.best.end(), takes)) few.options.push_back(o);
   }
   if (out.best.empty()) return out;
-  out.of_part = out.best.front();
+  out.best_of_part = out.best.front();
   const auto raced = static_cast<std::int64_t>(out.best.size());
   PlannedLoad whole = load;
   whole.part = nullptr;

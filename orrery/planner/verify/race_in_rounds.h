@@ -12,9 +12,9 @@ namespace orrery {
 
 inline constexpr std::int64_t kRacedAgain = 5;
 
-// The plans of the race and what it left out, as race() gives them. RaceResult::of_part is set if
-// the load is thinned: it is the plan that was ranked first on the part. Errors are those of
-// race().
+// The plans of the race and the reasons for which others were left out, as race() gives them.
+// RaceResult::best_of_part is set if the load is thinned: it is the plan that was ranked first on
+// the part. Errors are those of race().
 RaceResult race_in_rounds(const Scenario& question, const PlannedLoad& load,
                           const FirstStage& first, Trials& trials);
 

@@ -25,7 +25,8 @@ ShareTable::ShareTable(const PlanChoice& plan, const PlannedLoad& load, const Fi
                        FleetJudge& judge)
     : plan_(plan), load_(load), judge_(judge) {
   for (FleetSizes& sizes : fleet_kinds(plan, load, first)) {
-    Row& row = rows_.emplace_back(Row{std::move(sizes), {}, {}, false, {}, {}});
+    Row& row = rows_.emplace_back(
+        Row{.sizes = std::move(sizes), .share = {}, .settled = {}, .missed = {}, .lowered = {}});
     for (std::int64_t n = 1; n <= row.sizes.sizes(); ++n) {
       row.share.push_back(std::min(1.0, bound(row, n)));
       row.settled.push_back(false);

@@ -74,7 +74,7 @@ bool Trials::kept(const Point& p) {
 }
 
 Trials::Trials(const Trials& other, const Scenario& question)
-    : Trials(other.runner_, question, other.load_, other.desk_) {
+    : Trials(other.runner_, question, other.load_, other.context_) {
   learn(other);
 }
 
@@ -93,15 +93,15 @@ void Trials::learn(const Trials& other) {
 
 std::optional<double> Trials::figure(SloLimit limit, const FleetPlan& fleet, double rate,
                                      int level) {
-  const Tried& t = tried(fleet, rate, level);
+  const TrialResult& t = result(fleet, rate, level);
   return t.sound ? t.figures.of(limit) : std::nullopt;
 }
 
-const Trials::Tried& Trials::tried(const FleetPlan& fleet, double rate, int level) {
+const Trials::TrialResult& Trials::result(const FleetPlan& fleet, double rate, int level) {
   const auto key = std::tuple(fleet.name(), rate, level);
   if (const auto it = known_.find(key); it != known_.end()) return it->second;
   Scenario s = at(fleet, rate);
-  Tried& out = known_[key];
+  TrialResult& out = known_[key];
   try {
     RunOptions options;
     options.intervals = false;
@@ -138,8 +138,8 @@ Point Trials::again(const FleetPlan& fleet, double rate, std::int64_t seed, doub
 Point Trials::simulated(const FleetPlan& fleet, const Scenario& s, RunOptions options) {
   options.breakdown = options.resolved = false;
   ++simulations_;
-  return desk_.point([&] { return key(fleet, s, options); },
-                     [&] { return runner_.run(s, options).points.front(); });
+  return context_.point([&] { return key(fleet, s, options); },
+                        [&] { return runner_.run(s, options).points.front(); });
 }
 
 }  // namespace orrery

@@ -16,11 +16,11 @@
 #include <vector>
 
 #include "orrery/planner/bound/planned_load.h"
-#include "orrery/planner/crew/desk.h"
 #include "orrery/planner/space/fleet_plan.h"
 #include "orrery/planner/space/question_keys.h"
 #include "orrery/planner/verify/fleet_judge.h"
 #include "orrery/planner/verify/slo_limits.h"
+#include "orrery/planner/workers/search_context.h"
 #include "orrery/scenario/runner/runner.h"
 
 namespace orrery {
@@ -28,13 +28,13 @@ namespace orrery {
 class Trials : public FleetJudge {
  public:
   // Borrows everything. REQUIRES a PlanQuestion.
-  Trials(Runner& runner, const Scenario& question, const PlannedLoad& load, Desk& desk)
-      : runner_(runner), question_(question), load_(load), desk_(desk), keys_(question) {}
+  Trials(Runner& runner, const Scenario& question, const PlannedLoad& load, SearchContext& context)
+      : runner_(runner), question_(question), load_(load), context_(context), keys_(question) {}
   // Trials of the same question that remember and count by themselves.
-  Trials apart() const { return {runner_, question_, load_, desk_}; }
+  Trials apart() const { return {runner_, question_, load_, context_}; }
   // The same for another form of the load, which it borrows.
-  Trials with(const PlannedLoad& load) const { return {runner_, question_, load, desk_}; }
-  Desk& desk() const { return desk_; }
+  Trials with(const PlannedLoad& load) const { return {runner_, question_, load, context_}; }
+  SearchContext& context() const { return context_; }
   // The same load for a question with other limits, GPUs or money.
   Trials(const Trials& other, const Scenario& question);
   // Takes over what `other` has simulated of the same load, judged by the limits of this question,
@@ -43,13 +43,13 @@ class Trials : public FleetJudge {
 
   // All remember what they were asked.
   bool meets(const FleetPlan& fleet, double rate) override {
-    return tried(fleet, rate, kAtConfidence).met;
+    return result(fleet, rate, kAtConfidence).met;
   }
   bool meets_at(const FleetPlan& fleet, double rate, int level) override {
-    return tried(fleet, rate, level).met;
+    return result(fleet, rate, level).met;
   }
   double energy_per_request(const FleetPlan& fleet, double rate) override {
-    return tried(fleet, rate, kAtConfidence).energy;
+    return result(fleet, rate, kAtConfidence).energy;
   }
 
   // The figure of a limit in the simulation at a level, or at PlanChoice::confidence, ms at the
@@ -72,12 +72,12 @@ class Trials : public FleetJudge {
   void count(const Trials& other) { simulations_ += other.simulations_; }
 
  private:
-  struct Tried {
+  struct TrialResult {
     bool met = false, sound = false;  // sound: it serves all requests, and its queues do not grow
     double energy = 0;                // J a request
     SloFigures figures;
   };
-  const Tried& tried(const FleetPlan& fleet, double rate, int level);
+  const TrialResult& result(const FleetPlan& fleet, double rate, int level);
   // The answer for a scenario of the fleet, without the parts that no search reads.
   Point simulated(const FleetPlan& fleet, const Scenario& scenario, RunOptions options);
   // Requests of a trial at a rate: those of the question, but at least a minute's.
@@ -88,9 +88,9 @@ class Trials : public FleetJudge {
   Runner& runner_;
   const Scenario& question_;
   const PlannedLoad& load_;
-  Desk& desk_;
+  SearchContext& context_;
   QuestionKeys keys_;
-  std::map<std::tuple<std::string, double, int>, Tried> known_;  // by fleet, rate and level
+  std::map<std::tuple<std::string, double, int>, TrialResult> known_;  // by fleet, rate and level
   std::int64_t simulations_ = 0;
 };
 

@@ -32,17 +32,15 @@ double rounded(double v) {
 }
 
 Metric exact_metric(FigureRef figure, double value) {
-  return {std::string(figure->name),
-          std::string(figure->unit),
-          value,
-          value,
-          value,
-          value,
-          value,
-          Origin::kExact,
-          figure->subject,
-          figure->better,
-          {}};
+  return {.name = std::string(figure->name),
+          .unit = std::string(figure->unit),
+          .value = value,
+          .low50 = value,
+          .high50 = value,
+          .low90 = value,
+          .high90 = value,
+          .subject = figure->subject,
+          .better = figure->better};
 }
 
 Metric percentile_metric(FigureRef figure, double percentile, double value) {
@@ -88,17 +86,16 @@ void widen(Metric& m, double error) {
 
 Metric rate_metric(FigureRef figure, double amount, const Estimate<Seconds>& time) {
   auto at = [&](double p) { return amount / time.quantile(p).value(); };
-  return {std::string(figure->name),
-          std::string(figure->unit),
-          amount / time.value.value(),
-          at(0.75),
-          at(0.25),
-          at(0.95),
-          at(0.05),
-          time.origin,
-          figure->subject,
-          figure->better,
-          {}};
+  return {.name = std::string(figure->name),
+          .unit = std::string(figure->unit),
+          .value = amount / time.value.value(),
+          .low50 = at(0.75),
+          .high50 = at(0.25),
+          .low90 = at(0.95),
+          .high90 = at(0.05),
+          .origin = time.origin,
+          .subject = figure->subject,
+          .better = figure->better};
 }
 
 Metric of_peak_metric(FigureRef figure, double amount, const Estimate<Seconds>& time) {

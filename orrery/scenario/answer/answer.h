@@ -38,17 +38,16 @@ template <class Q>
 Metric metric(FigureRef figure, const Estimate<Q>& e, double divisor = 1) {
   const double scale = scale_of(figure->unit) * divisor;
   auto at = [&](double p) { return e.quantile(p).value() / scale; };
-  return {std::string(figure->name),
-          std::string(figure->unit),
-          e.value.value() / scale,
-          at(0.25),
-          at(0.75),
-          at(0.05),
-          at(0.95),
-          e.origin,
-          figure->subject,
-          figure->better,
-          {}};
+  return {.name = std::string(figure->name),
+          .unit = std::string(figure->unit),
+          .value = e.value.value() / scale,
+          .low50 = at(0.25),
+          .high50 = at(0.75),
+          .low90 = at(0.05),
+          .high90 = at(0.95),
+          .origin = e.origin,
+          .subject = figure->subject,
+          .better = figure->better};
 }
 // `value` is in the unit of the figure.
 Metric exact_metric(FigureRef figure, double value);

@@ -142,7 +142,8 @@ std::vector<ValueChange> term_changes(const Json& before, const Json& after) {
     for (const auto& [name, v] : a) {
       const auto other = b.find(name);
       const double now = other == b.end() ? 0 : other->second;
-      if (now != v) some.push_back({name, memory ? "GB" : "us", v, now, false});
+      if (now != v)
+        some.push_back({.name = name, .unit = memory ? "GB" : "us", .before = v, .after = now});
     }
     std::stable_sort(some.begin(), some.end(), [](const ValueChange& x, const ValueChange& y) {
       return std::abs(x.after - x.before) > std::abs(y.after - y.before);

@@ -22,16 +22,16 @@ constexpr int kFormatMajor = 1, kFormatMinor = 0;  // kScenarioFormat
 constexpr double kMostCombinations = 10'000;
 constexpr double kMostSweepPoints = 100'000;  // some seconds, and a gigabyte with breakdowns
 
-// Values that have had no effect at any point so far.
-class Moot {
+// The values of a document that have had no effect at any point so far.
+class IneffectiveValues {
  public:
   void see(const Fields& fields, const Node& document) {
-    if (seen_ && moot_.empty()) return;
+    if (seen_ && values_.empty()) return;
     std::vector<Fields::Undecided> now = fields.without_effect(document);
     if (!seen_) {
-      moot_ = std::move(now);
+      values_ = std::move(now);
     } else {
-      std::erase_if(moot_, [&now](const Fields::Undecided& m) {
+      std::erase_if(values_, [&now](const Fields::Undecided& m) {
         return std::none_of(now.begin(), now.end(),
                             [&m](const Fields::Undecided& n) { return n.key == m.key; });
       });
@@ -39,12 +39,12 @@ class Moot {
     seen_ = true;
   }
   void refuse() const {
-    if (!moot_.empty()) moot_.front().refuse();
+    if (!values_.empty()) values_.front().refuse();
   }
 
  private:
   bool seen_ = false;
-  std::vector<Fields::Undecided> moot_;
+  std::vector<Fields::Undecided> values_;
 };
 
 // Refuses keys at the top of a document that its question does not have.
@@ -82,13 +82,13 @@ class PointReader {
     for (SweptValues& s : sizes_) s.size = fields_.find(s.path);
   }
 
-  void read(Moot& moot, bool only_point, std::vector<Scenario>& points) {
+  void read(IneffectiveValues& ineffective, bool only_point, std::vector<Scenario>& points) {
     values_.scenario.undecided = fields_.undecided(document_);
     std::vector<std::size_t> at(sizes_.size(), 0);
     do {
       for (std::size_t i = 0; i < at.size(); ++i) sizes_[i].size->read(sizes_[i].values[at[i]]);
-      moot.see(fields_, document_);
-      if (only_point && sizes_.empty()) moot.refuse();
+      ineffective.see(fields_, document_);
+      if (only_point && sizes_.empty()) ineffective.refuse();
       points.push_back(values_.scenario);
       points.back().asked = kind_.ask(document_, values_);
       if (!checked_) check(points.back());
@@ -212,15 +212,15 @@ ScenarioSweep read_scenario(const Kinds& kinds, const Node& document) {
     throw InputError(fmt::format("a sweep of {} points (what is swept multiplies); at most {}", n,
                                  kMostSweepPoints));
   ScenarioSweep out;
-  Moot moot;
+  IneffectiveValues ineffective;
   std::vector<std::size_t> at(swept.size(), 0);
   do {
     Node variant = base;
     for (std::size_t i = 0; i < swept.size(); ++i)
       set_path(variant, swept[i].path, swept[i].values[at[i]]);
-    PointReader(variant, kinds, sizes).read(moot, swept.empty(), out.points);
+    PointReader(variant, kinds, sizes).read(ineffective, swept.empty(), out.points);
   } while (advance(at, swept));
-  moot.refuse();
+  ineffective.refuse();
   out.name = out.points.front().name;
   out.question = out.points.front().question;
   for (const SweptValues& s : swept) out.keys.push_back(key_of(s));

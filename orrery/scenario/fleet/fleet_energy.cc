@@ -253,9 +253,14 @@ namespace {
 
 // The energy in a window of `length` of engines with `gpus` GPUs each, from that of one GPU each.
 PoolEnergy of_engines(const PoolEnergy& one, double gpus, Seconds length) {
-  PoolEnergy all{one.boards * gpus, one.plant * gpus,    {},
-                 one.kinds,         one.gpu_time * gpus, one.gpu_time * gpus / length,
-                 one.cycles * gpus, one.governed * gpus};
+  PoolEnergy all{.boards = one.boards * gpus,
+                 .plant = one.plant * gpus,
+                 .parts = {},
+                 .kinds = one.kinds,
+                 .gpu_time = one.gpu_time * gpus,
+                 .most_gpus = one.gpu_time * gpus / length,
+                 .cycles = one.cycles * gpus,
+                 .governed = one.governed * gpus};
   for (KindEnergy& k : all.kinds) k.energy *= gpus;
   for (const auto part : kParts) all.parts.*part.energy = one.parts.*part.energy * gpus;
   return all;

@@ -91,8 +91,9 @@ ServicePower::Errors ServicePower::errors_at(Watts board) const {
   Errors e;
   for (const PoweredPool& pool : pools_) {
     const Gpu& gpu = pool.served->deployment.gpu;
-    Estimate<Watts> power = step_power(*constants_, gpu, pool.served->deployment.engine.id,
-                                       {seconds(1), seconds(1), {}, {}, {}});
+    Estimate<Watts> power = step_power(
+        *constants_, gpu, pool.served->deployment.engine.id,
+        {.time = seconds(1), .kernels = seconds(1), .links = {}, .compute = {}, .memory = {}});
     power.value = board;
     const Estimate<Watts> plant =
         pool.account ? pool.account->power({power, real(pool.served->plan.devices()), 0}) : power;

@@ -185,10 +185,11 @@ ServiceResult read_guidellm(const json& j) {
   r.tool = "guidellm";
   std::vector<Answered> all;
   for (const json& q : j.at("benchmarks").at(0).at("requests").at("successful")) {
-    all.push_back({q.at("request_start_time").get<double>(), q.at("prompt_tokens").get<double>(),
-                   q.at("output_tokens").get<double>(),
-                   q.at("time_to_first_token_ms").get<double>() * 1e-3,
-                   q.at("request_latency").get<double>()});
+    all.push_back({.start = q.at("request_start_time").get<double>(),
+                   .input = q.at("prompt_tokens").get<double>(),
+                   .output = q.at("output_tokens").get<double>(),
+                   .ttft = q.at("time_to_first_token_ms").get<double>() * 1e-3,
+                   .e2e = q.at("request_latency").get<double>()});
   }
   add_requests(r, std::move(all));
   return r;
@@ -222,9 +223,11 @@ ServiceResult read_aiperf_records(const std::vector<json>& lines) {
     const double latency = seconds(m.at("request_latency"), "value");
     // Without streaming there is no time of the first token, except for outputs of one token.
     const auto first = m.find("time_to_first_token");
-    all.push_back({about.at("request_start_ns").get<double>() * 1e-9,
-                   tokens_of("input_sequence_length"), tokens_of("output_sequence_length"),
-                   first == m.end() ? latency : seconds(*first, "value"), latency});
+    all.push_back({.start = about.at("request_start_ns").get<double>() * 1e-9,
+                   .input = tokens_of("input_sequence_length"),
+                   .output = tokens_of("output_sequence_length"),
+                   .ttft = first == m.end() ? latency : seconds(*first, "value"),
+                   .e2e = latency});
   }
   add_requests(r, std::move(all));
   return r;

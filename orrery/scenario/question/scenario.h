@@ -57,15 +57,7 @@ struct ServingSetup {
     bool operator==(const Hardware&) const = default;
   } hardware;
 
-  struct Parallel {
-    std::int64_t tp = 1, pp = 1;
-    int dp = 1, ep = 1, cp = 1;
-    ExpertPlan experts;
-    ParallelPlan plan() const {
-      return {static_cast<int>(tp), static_cast<int>(pp), dp, ep, experts, cp};
-    }
-    bool operator==(const Parallel&) const = default;
-  } parallel;
+  ParallelPlan parallel;
 
   struct PrecisionChoice {  // empty: as the checkpoint is stored
     std::string quantization, moe_quantization, kv_cache_dtype, dtype;

@@ -150,11 +150,29 @@ Field& add_sweep(Fields& fields, std::string name, std::int64_t& value, std::int
       [&value] { return value; }, std::move(doc));
 }
 
+Field& add_sweep(Fields& fields, std::string name, int& value, int least, int most,
+                 std::string doc) {
+  return declare_swept(
+      fields, std::move(name), {least, most, whole_number},
+      [&value](std::int64_t v) { value = static_cast<int>(v); }, [&value] { return value; },
+      std::move(doc));
+}
+
 Field& add_sweep(Fields& fields, std::string name, std::optional<std::int64_t>& value,
                  std::int64_t shown, std::int64_t least, std::int64_t most, std::string doc) {
   return declare_swept(
       fields, std::move(name), {least, most, whole_number}, [&value](std::int64_t v) { value = v; },
       [&value, shown] { return value.value_or(shown); }, std::move(doc));
+}
+
+Field& add_open_sweep(Fields& fields, std::string name, std::optional<std::int64_t>& value,
+                      std::int64_t open, std::int64_t most, std::string doc) {
+  const auto set = [&value, open](std::int64_t v) {
+    value = v == open ? std::nullopt : std::optional(v);
+  };
+  return declare_swept(
+      fields, std::move(name), {open, most, whole_number}, set,
+      [&value, open] { return value.value_or(open); }, std::move(doc));
 }
 
 Field& add_list(Fields& fields, std::string name, Sweep& value, std::int64_t least,

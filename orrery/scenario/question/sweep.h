@@ -23,9 +23,15 @@ Sweep read_sweep(const Node& node, std::int64_t least, std::int64_t most);
 // value: the reader of a document makes a point of each (scenario_sweep.h).
 Field& add_sweep(Fields& fields, std::string name, std::int64_t& value, std::int64_t least,
                  std::int64_t most, std::string doc);
+Field& add_sweep(Fields& fields, std::string name, int& value, int least, int most,
+                 std::string doc);
 // The same for an optional value. `shown` is the text of an absent value in JSON and help.
 Field& add_sweep(Fields& fields, std::string name, std::optional<std::int64_t>& value,
                  std::int64_t shown, std::int64_t least, std::int64_t most, std::string doc);
+
+// The same for an optional value that `open`, the least, leaves open.
+Field& add_open_sweep(Fields& fields, std::string name, std::optional<std::int64_t>& value,
+                      std::int64_t open, std::int64_t most, std::string doc);
 
 // The same for sizes in bytes: "65536", "64K", "1K-16G*4", "13.48 GB", "8 MiB". A bare prefix is
 // binary as in nccl-tests (1K = 1024); GB is 1e9 and GiB 2^30.

@@ -16,8 +16,11 @@ StepGovernor::Decision BoardGovernor::decide(
 ClockedSteps clocked_steps(const StepTime& step, double count) {
   StepWork reference = work_of(step);
   reference.time = step.ungoverned_total, reference.kernels = step.ungoverned_kernels;
-  return {reference.scaled(count), step.total.value * count, step.governed.power,
-          step.governed.clock, step.governed.error};
+  return {.reference = reference.scaled(count),
+          .time = step.total.value * count,
+          .power = step.governed.power,
+          .clock = step.governed.clock,
+          .error = step.governed.error};
 }
 
 Metric clock_metric(double share, double error, const Gpu& gpu) {

@@ -21,12 +21,14 @@ void add_call_carbon(const PlantAccount& account, const Boards& boards,
   const double all = hour.value.value() + embodied;
   if (all > 0) {
     const double share = hour.value.value() / all;
-    hour = {Grams(all), hour.shared * share, hour.own * share, hour.origin, hour.tails};
+    hour.value = Grams(all), hour.shared *= share, hour.own *= share;
   }
   p.metrics.push_back(metric("carbon_per_hour", hour));
-  const Estimate<Grams> call{hour.value * (time.value / kPaidHour),
-                             std::hypot(hour.shared, time.shared), std::hypot(hour.own, time.own),
-                             std::max(hour.origin, time.origin), time.tails};
+  const Estimate<Grams> call{.value = hour.value * (time.value / kPaidHour),
+                             .shared = std::hypot(hour.shared, time.shared),
+                             .own = std::hypot(hour.own, time.own),
+                             .origin = std::max(hour.origin, time.origin),
+                             .tails = time.tails};
   p.metrics.push_back(metric("carbon_per_million_calls", call, 1 / kMillionCalls));
   if (embodied > 0) p.metrics.push_back(exact_metric("embodied_carbon_per_hour", embodied));
 }

@@ -90,7 +90,7 @@ std::shared_ptr<const ServedModel> served_model_of(Facts& facts, const Scenario&
   return *facts.latest<std::shared_ptr<const ServedModel>>(ServedModelKey{scenario, use}, [&] {
     return make_served_model(
         facts, architecture_of(facts, scenario), *deployment_of(facts, scenario, use),
-        scenario.parallel.plan(),
+        scenario.parallel,
         {scenario.hardware.node, scenario.workload.expert_skew, scenario.hardware.knobs()});
   });
 }

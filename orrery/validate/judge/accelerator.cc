@@ -95,7 +95,7 @@ void judge_refusal(const std::string& table, const TimeloopCase& c, ValidationRe
       const SparseCounts sparse = sparse_counts(c.problem, c.chip, c.mapping, counts, *c.sparse);
       counts = sparse.occupied;
       const bool metadata = !metadata_violations(c.chip, *c.sparse, sparse).empty();
-      if (metadata) found.push_back({Violation::Kind::kCapacity, 0, 0, 0, 0});
+      if (metadata) found.push_back({.kind = Violation::Kind::kCapacity});
     }
     const std::vector<Violation> tiles = capacity_violations(c.chip, counts);
     found.insert(found.end(), tiles.begin(), tiles.end());

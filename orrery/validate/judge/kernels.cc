@@ -203,7 +203,13 @@ class KernelJudge {
           refuse("faster than the hardware can be");
           continue;
         }
-        use(Row{csv, csv.text(system), *s.gpu, sample, measured, dtype, tables.family()});
+        use(Row{.csv = csv,
+                .system = csv.text(system),
+                .gpu = *s.gpu,
+                .sample = sample,
+                .measured = measured,
+                .dtype = dtype,
+                .family = tables.family()});
       } catch (const NoData& e) {
         refuse(e.what());
       }

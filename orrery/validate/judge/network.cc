@@ -186,7 +186,12 @@ class Judge {
   using Machine = NetworkMachines::Machine;
 
   const Machine& machine(const Question& q, bool experts = false) {
-    return machines_.of({q.gpu, q.fabric, q.ranks, q.nodes, q.stack, experts});
+    return machines_.of({.gpu = q.gpu,
+                         .fabric = q.fabric,
+                         .ranks = q.ranks,
+                         .nodes = q.nodes,
+                         .stack = q.stack,
+                         .experts = experts});
   }
 
   // Writes into the last row whether a fit has seen its group, which this row leaves out, and

@@ -43,18 +43,13 @@ TrainingQuestion question_of(const TrainingRow& row, const Gpu& gpu) {
   TrainingQuestion q;
   q.job = row.job;
   const TrainingPlan& p = row.job.plan;
-  q.gpus = p.devices(), q.tp = p.tp, q.cp = p.cp, q.pp = p.pp, q.vp = p.vp, q.ep = p.ep;
-  q.seq = row.job.seq, q.micro_batch = row.job.micro_batch, q.global_batch = row.job.global_batch;
-  if (!p.split.empty()) q.split = p.split;
+  q.gpus = p.devices(), q.global_batch = row.job.global_batch;
   q.stack = row.stack.name;
   q.stack_version = version_of(row);
-  q.recompute = std::string(to_text(row.job.recompute));
+  q.recompute = row.job.recompute;
   q.zero = p.zero;
   if (p.tp > 1) q.sequence_parallel = p.sequence_parallel;
-  if (p.ep > 1)
-    q.dispatcher = p.dispatcher == ExpertDispatcher::kFlex        ? "flex"
-                   : p.dispatcher == ExpertDispatcher::kAllGather ? "allgather"
-                                                                  : "alltoall";
+  if (p.ep > 1) q.dispatcher = p.dispatcher;
   q.compiled = row.compiled;
   if (row.torch) q.torch = to_text(*row.torch);
   const std::string attention = attention_of(row, gpu);

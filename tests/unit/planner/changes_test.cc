@@ -44,8 +44,8 @@ struct Searched {
   explicit Searched(Scenario q, const Bundle& bundle = Bundle())
       : runner(bundle), question(std::move(q)) {
     load = planned_load(question.as<PlanQuestion>().service, notes);
-    first = first_stage(runner, question, load, desk);
-    trials = std::make_unique<Trials>(runner, question, load, desk);
+    first = first_stage(runner, question, load, context);
+    trials = std::make_unique<Trials>(runner, question, load, context);
     result = race(question, load, first, *trials);
   }
   std::vector<Change> changes() {
@@ -60,7 +60,7 @@ struct Searched {
   std::vector<std::string> notes;
   PlannedLoad load;
   FirstStage first;
-  Desk desk;
+  SearchContext context;
   std::unique_ptr<Trials> trials;
   RaceResult result;
 };
@@ -178,7 +178,7 @@ TEST(Spares, AreTheFewestThatAreEnough) {
         EXPECT_NEAR(share_of_time(n, k, u), by_outcomes(n, k, u), 1e-12) << n << k << u;
   EXPECT_EQ(share_of_time(3, 0, 0), 1);
   EngineOption engine;
-  engine.tp = 8;
+  engine.layout.tp = 8;
   // 8 GPUs fail 8 x 4.7359e-4 times a day; half a day each: 1.8944e-3 / 1.0018944.
   EXPECT_NEAR(down_share(8, Seconds(43200)), 1.8908e-3, 1e-7);
   PlanChoice plan;
@@ -248,7 +248,8 @@ TEST(Days, OfAPlanHaveFewerEnginesAtNight) {
 
 TEST(RobustPlans, HaveTheRegretOfTheirDefinition) {
   Searched r(asked("gpu: [h100-sxm, l40s], robust: [\"load:50%\"], top: 2"));
-  const std::vector<RobustPlan> plans = robust_plans(r.runner, r.question, r.result.best, r.desk);
+  const std::vector<RobustPlan> plans =
+      robust_plans(r.runner, r.question, r.result.best, r.context);
   ASSERT_FALSE(plans.empty());
   for (const RobustPlan& p : plans) EXPECT_GE(p.regret, plans.front().regret);
   // By asking each case: the best of all options, and the best of the option alone.
@@ -256,7 +257,7 @@ TEST(RobustPlans, HaveTheRegretOfTheirDefinition) {
   for (const double rate : {10.0, 20.0, 30.0}) {
     const Searched all(asked("gpu: [h100-sxm, l40s], exhaustive: true, top: 20", rate));
     double own = 0;
-    for (const Raced& raced : all.result.best)
+    for (const RacedFleet& raced : all.result.best)
       if (raced.fleet.engine.name() == plans.front().fleet.engine.name()) own = raced.ranked;
     ASSERT_GT(own, 0);
     worst = std::max(worst, own / all.value() - 1);
@@ -275,7 +276,7 @@ TEST(Plans, RefuseKeysWithoutEffect) {
 TEST(RobustPlans, RefuseWhatTheyCannotRead) {
   for (const char* bad : {"load", "load:20", "load:120%", "weather:3%"}) {
     Searched r(asked(fmt::format("gpu: [h100-sxm], robust: [\"{}\"]", bad)));
-    EXPECT_THROW(robust_plans(r.runner, r.question, r.result.best, r.desk), InputError) << bad;
+    EXPECT_THROW(robust_plans(r.runner, r.question, r.result.best, r.context), InputError) << bad;
   }
 }
 
@@ -285,7 +286,7 @@ TEST(EngineOptions, HavePowerLimitsThatABoardCanHave) {
   std::vector<std::string> names;
   for (const EngineOption& o :
        engine_options(q, runner.catalog(), runner.architecture("llama-3-8b")))
-    if (o.tp == 1) names.push_back(o.name());
+    if (o.layout.tp == 1) names.push_back(o.name());
   EXPECT_THAT(names, testing::ElementsAre("1 h100-sxm, vllm, checkpoint, tp 1",
                                           "1 h100-sxm, vllm, checkpoint, tp 1, 500 W",
                                           "1 h100-sxm, vllm, checkpoint, tp 1, 300 W",
@@ -305,9 +306,9 @@ TEST(EngineOptions, HaveClocksThatABoardCanBeLockedTo) {
   std::vector<std::string> names;
   for (const EngineOption& o :
        engine_options(q, runner.catalog(), runner.architecture("llama-3-8b"))) {
-    if (o.tp > 1 || o.gpu.gpu != "h100-sxm") continue;
+    if (o.layout.tp > 1 || o.gpu.gpu != "h100-sxm") continue;
     names.push_back(o.name());
-    EXPECT_EQ(o.asked(q).hardware.clock, o.clock);
+    EXPECT_EQ(o.asked(q).hardware.clock, o.boards.clock);
   }
   EXPECT_THAT(names, testing::ElementsAre("1 h100-sxm, vllm, checkpoint, tp 1",
                                           "1 h100-sxm, vllm, checkpoint, tp 1, 1410 MHz",

@@ -38,17 +38,17 @@ FirstStage stage(const Scenario& asked) {
   Runner runner{Bundle()};
   std::vector<std::string> notes;
   const PlannedLoad load = planned_load(asked.as<PlanQuestion>().service, notes);
-  Desk desk;
-  return first_stage(runner, asked, load, desk);
+  SearchContext context;
+  return first_stage(runner, asked, load, context);
 }
 
 TEST(ContextPlans, AreTriedWhereThePlanListsThem) {
   for (const RatedOption& o : stage(question(", tp: [4, 8]")).options)
-    EXPECT_EQ(o.option.cp, 1) << o.option.name();
+    EXPECT_EQ(o.option.layout.cp, 1) << o.option.name();
   const FirstStage listed = stage(question(", tp: [2, 4, 8], cp: [1, 2, 4, 8]"));
   std::vector<std::string> layouts;
   for (const RatedOption& o : listed.options)
-    layouts.push_back(fmt::format("{}/{}", o.option.tp, o.option.cp));
+    layouts.push_back(fmt::format("{}/{}", o.option.layout.tp, o.option.layout.cp));
   EXPECT_THAT(layouts, ::testing::UnorderedElementsAre("2/1", "4/1", "8/1", "4/2", "8/2", "8/4"));
   EXPECT_EQ(listed.rejected.at("the layout breaks a rule of the model"), 3);
   EXPECT_THROW(
@@ -100,7 +100,7 @@ TEST(ContextPlans, AreStartedWithTheFlagOfTheEngine) {
     EXPECT_TRUE(back.unread.empty());
     EXPECT_EQ(to_json(got.asked(asked)), to_json(o.option.asked(asked)));
   }
-  EXPECT_EQ(read_launch(bundle, "vllm serve m -tp 8 -dcp 2").option.cp, 2);
+  EXPECT_EQ(read_launch(bundle, "vllm serve m -tp 8 -dcp 2").option.layout.cp, 2);
 }
 
 // Eight ranks of DeepSeek-R1 hold copies of each latent: more long requests fit where they divide
@@ -118,7 +118,7 @@ TEST(ContextPlans, ServeMoreLongRequests) {
   const Plans plans = find_plans(runner, asked);
   double divided = 0, whole = 0;
   for (std::size_t i = 0; i < plans.fleets.size(); ++i) {
-    const int cp = plans.fleets[i].engine.cp;
+    const int cp = plans.fleets[i].engine.layout.cp;
     double& best = cp == 8 ? divided : whole;
     best = std::max(best, plans.rates[i]);
     EXPECT_EQ(plans.answer.points[i].at.contains("cp"), cp == 8);
@@ -129,7 +129,7 @@ TEST(ContextPlans, ServeMoreLongRequests) {
     if (!path.ends_with("scenario.json")) continue;
     const Scenario back = read_scenario(all_kinds(), parse_yaml(text, path)).points.front();
     const auto i = static_cast<std::size_t>(path[0] - '1');
-    EXPECT_EQ(back.parallel.cp, plans.fleets.at(i).engine.cp);
+    EXPECT_EQ(back.parallel.cp, plans.fleets.at(i).engine.layout.cp);
   }
 }
 

@@ -8,7 +8,6 @@
 #include "orrery/base/error.h"
 #include "orrery/base/node.h"
 #include "orrery/kinds/all_kinds.h"
-#include "orrery/planner/crew/desk.h"
 #include "orrery/planner/emit/from_command.h"
 #include "orrery/planner/emit/launch.h"
 #include "orrery/planner/emit/launch_facts.h"
@@ -16,6 +15,7 @@
 #include "orrery/planner/emit/platforms.h"
 #include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/space/space.h"
+#include "orrery/planner/workers/search_context.h"
 #include "orrery/scenario/document/scenario_json.h"
 #include "orrery/scenario/document/scenario_sweep.h"
 #include "orrery/scenario/runner/runner.h"
@@ -48,7 +48,7 @@ std::vector<EngineOption> space_of(const std::string& model, Scenario& question,
 EngineOption completed(const LaunchRead& read, const EngineOption& written,
                        const LaunchFacts& facts) {
   EngineOption out = read.option;
-  out.gpu = written.gpu, out.power_limit = written.power_limit, out.clock = written.clock;
+  out.gpu = written.gpu, out.boards = written.boards;
   if (out.format.empty() && !facts.formats.contains(written.format)) out.format = written.format;
   return out;
 }
@@ -254,7 +254,7 @@ TEST(PlanFiles, ScaleAsTheHeadroomAllows) {
     std::vector<std::string> commands;
     commands_of(parse_yaml(kind_of(text, "Deployment"), path), commands);
     ASSERT_EQ(commands.size(), 1U);
-    EXPECT_EQ(read_launch(Bundle(), commands[0]).option.tp, 1);
+    EXPECT_EQ(read_launch(Bundle(), commands[0]).option.layout.tp, 1);
     return;
   }
   FAIL() << "no kubernetes.yaml";
@@ -265,8 +265,8 @@ TEST(LaunchReader, ListsWhatItDoesNotKnow) {
       Bundle(),
       "vllm serve meta/model --tensor-parallel-size=4 --swap-space 16 --enforce-eager \\\n"
       "  --quantization awq --enable-expert-parallel");
-  EXPECT_EQ(r.option.tp, 4);
-  EXPECT_EQ(r.option.ep, 4);
+  EXPECT_EQ(r.option.layout.tp, 4);
+  EXPECT_EQ(r.option.layout.ep, 4);
   EXPECT_EQ(r.option.format, "");
   EXPECT_THAT(r.unread, ElementsAre("--swap-space 16", "--enforce-eager", "--quantization awq"));
 }
@@ -296,8 +296,8 @@ TEST(ShellWords, AreThoseOfAShell) {
 
 TEST(LaunchReader, KnowsOtherWordsForAFlag) {
   const LaunchRead vllm = read_launch(Bundle(), "vllm serve meta/model -tp 4 -pp=2 -q fp8");
-  EXPECT_EQ(vllm.option.tp, 4);
-  EXPECT_EQ(vllm.option.pp, 2);
+  EXPECT_EQ(vllm.option.layout.tp, 4);
+  EXPECT_EQ(vllm.option.layout.pp, 2);
   EXPECT_EQ(vllm.option.format, "fp8");
   EXPECT_THAT(vllm.unread, IsEmpty());
   const LaunchRead sglang = read_launch(
@@ -305,8 +305,8 @@ TEST(LaunchReader, KnowsOtherWordsForAFlag) {
       "python3 -m sglang.launch_server --model meta/model --tensor-parallel-size=8 --dp 2 "
       "--enable-dp-attention");
   EXPECT_EQ(sglang.model, "meta/model");
-  EXPECT_EQ(sglang.option.tp, 4);
-  EXPECT_EQ(sglang.option.dp, 2);
+  EXPECT_EQ(sglang.option.layout.tp, 4);
+  EXPECT_EQ(sglang.option.layout.dp, 2);
   EXPECT_THAT(sglang.unread, IsEmpty());
 }
 
@@ -330,13 +330,13 @@ TEST(FromCommand, IsRatedAsThePlansAre) {
     return beside_command(runner, question, "vllm serve meta-llama/Llama-3.1-8B-Instruct" + flags,
                           plans);
   };
-  EXPECT_THAT(told(fmt::format(" -tp {}", best.engine.tp)),
+  EXPECT_THAT(told(fmt::format(" -tp {}", best.engine.layout.tp)),
               ElementsAre(AllOf(HasSubstr(best.engine.name()), EndsWith("it is the plan"))));
-  const int other = best.engine.tp == 4 ? 1 : 4;
+  const int other = best.engine.layout.tp == 4 ? 1 : 4;
   const std::vector<std::string> rival = told(fmt::format(" -tp {} --swap-space 4", other));
   ASSERT_EQ(rival.size(), 2U);
   EXPECT_THAT(rival[0], HasSubstr(fmt::format("; the plan has tp {} in the place of {}",
-                                              best.engine.tp, other)));
+                                              best.engine.layout.tp, other)));
   EXPECT_THAT(rival[1], EndsWith(": --swap-space 4"));
 }
 
@@ -364,14 +364,15 @@ TEST(FromCommand, SaysWhichAcceptanceItAssumes) {
 TEST(FromCommand, IsAKeyOfThePlan) {
   Runner runner{Bundle()};
   const std::string command = "vllm serve meta-llama/Llama-3.1-8B-Instruct -tp 4 --names a,b";
-  Desk desk;
-  const Answer answer = answer_plan(runner, planned(", from_command: \"" + command + "\""), desk);
+  SearchContext context;
+  const Answer answer =
+      answer_plan(runner, planned(", from_command: \"" + command + "\""), context);
   const Plans plans = find_plans(runner, planned());
   const std::vector<std::string>& notes = answer.points.front().notes;
   const std::vector<std::string> told = beside_command(runner, planned(), command, plans);
   EXPECT_EQ(std::vector(notes.begin() + 1, notes.begin() + 3), told);
   EXPECT_EQ(notes.size(), plans.answer.points.front().notes.size() + 2);
-  EXPECT_THROW(answer_plan(runner, planned(", from_command: ollama serve"), desk), InputError);
+  EXPECT_THROW(answer_plan(runner, planned(", from_command: ollama serve"), context), InputError);
 }
 
 TEST(FromCommand, RefusesWhatIsNoRival) {

@@ -73,7 +73,7 @@ TEST(EngineOptions, AreThePowersOfTwoOfANode) {
   std::vector<std::string> layouts;
   for (const EngineOption& o :
        engine_options(s, runner.catalog(), runner.architecture("llama-3-8b")))
-    layouts.push_back(fmt::format("{}x{}", o.tp, o.pp));
+    layouts.push_back(fmt::format("{}x{}", o.layout.tp, o.layout.pp));
   EXPECT_THAT(layouts, testing::ElementsAre("1x1", "1x2", "1x4", "2x1", "2x2", "4x1"));
 }
 
@@ -86,8 +86,8 @@ TEST(EngineOptions, OfExpertsDivideThemToo) {
   Runner runner{Bundle()};
   const auto options = engine_options(s, runner.catalog(), runner.architecture("mixtral-8x7b"));
   ASSERT_EQ(options.size(), 3U);
-  EXPECT_EQ(options[1].ep, 4);
-  EXPECT_EQ(options[2].dp, 4);
+  EXPECT_EQ(options[1].layout.ep, 4);
+  EXPECT_EQ(options[2].layout.dp, 4);
   for (const EngineOption& o : options) EXPECT_EQ(o.gpus(), 4);
 }
 
@@ -290,7 +290,7 @@ TEST(PlanFiles, HoldTheScenarioOfThePlan) {
 }
 
 TEST(LaunchCommand, HasTheFlagsOfTheEngine) {
-  EngineOption o{{"h100-sxm", 0}, "vllm", "fp8", 4, 2, 1, 1};
+  EngineOption o{{"h100-sxm", 0}, "vllm", "fp8", {.tp = 4, .pp = 2}};
   const auto command = [&o](EngineRole role = EngineRole::kBoth) {
     return launch_command(Bundle(), o, role, "meta/model", 0);
   };
@@ -299,16 +299,16 @@ TEST(LaunchCommand, HasTheFlagsOfTheEngine) {
             "--quantization fp8");
   EXPECT_THAT(command(EngineRole::kPrefill).command,
               HasSubstr("\"NixlConnector\",\"kv_role\":\"kv_both\"}'"));
-  o.engine = "sglang", o.tp = 1, o.dp = 8, o.ep = 8, o.pp = 1;
+  o.engine = "sglang", o.layout.tp = 1, o.layout.dp = 8, o.layout.ep = 8, o.layout.pp = 1;
   EXPECT_THAT(command().command, AllOf(HasSubstr("--tp-size 8"), HasSubstr("--enable-dp-attention"),
                                        EndsWith("--quantization fp8")));
   o.engine = "trtllm";
   EXPECT_THAT(command().command, HasSubstr("--tp_size 8"));
   EXPECT_EQ(command().options, "enable_attention_dp: true\n");
-  o.tp = 2, o.dp = 4;
+  o.layout.tp = 2, o.layout.dp = 4;
   EXPECT_EQ(command().command, "");
   EXPECT_THAT(command().refused, HasSubstr("data-parallel attention of trtllm takes all ranks"));
-  o.dp = 1, o.tp = 2, o.ep = 1;
+  o.layout.dp = 1, o.layout.tp = 2, o.layout.ep = 1;
   EXPECT_THAT(command().command, Not(HasSubstr("fp8")));
   EXPECT_THAT(command().needs, HasSubstr("checkpoint"));
   o.engine = "lmdeploy";

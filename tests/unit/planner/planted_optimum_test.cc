@@ -48,7 +48,7 @@ TEST(PlantedOptimum, WithoutEndOfMemoryIsOneGpu) {
   const Scenario question = asked("tpot: 100 s", "");
   const PlannedLoad load{2, 256, 32, 60, 288, true, false};
   const auto bound = [&](Runner& by, int tp) {
-    return engine_bound(by, question, {{"h100-sxm", 0}, "vllm", "", tp, 1, 1, 1}, load);
+    return engine_bound(by, question, {{"h100-sxm", 0}, "vllm", "", {.tp = tp}}, load);
   };
   Runner plain{Bundle()};
   EXPECT_NE(bound(plain, 1).misfit, "");  // it does not fit
@@ -69,7 +69,7 @@ TEST(PlantedOptimum, WithoutTimeOnLinksIsTheLargestEngineForLatency) {
   const Scenario question = asked("tpot: 1 s", "");
   const PlannedLoad load{2, 256, 32, 60, 288, true, false};
   const auto step = [&](Runner& by, int tp) {
-    const EngineOption o{{"h100-sxm", 0}, "vllm", "", tp, 1, 1, 1};
+    const EngineOption o{{"h100-sxm", 0}, "vllm", "", {.tp = tp}};
     return engine_bound(by, question, o, load).tpot;
   };
   for (const int tp : {4, 8}) {
@@ -79,7 +79,7 @@ TEST(PlantedOptimum, WithoutTimeOnLinksIsTheLargestEngineForLatency) {
   const double limit = (step(runner, 8) + step(runner, 4)) / 2;
   const Plans plans =
       find_plans(runner, asked(fmt::format("tpot: {:.3f} ms, percentile: 50", limit), ""));
-  EXPECT_EQ(plans.fleets.at(0).engine.tp, 8);
+  EXPECT_EQ(plans.fleets.at(0).engine.layout.tp, 8);
 }
 
 }  // namespace planted_optimum_test

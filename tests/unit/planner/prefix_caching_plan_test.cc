@@ -36,8 +36,8 @@ std::vector<RatedOption> first_options(const Scenario& asked) {
   Runner runner{Bundle()};
   std::vector<std::string> notes;
   const PlannedLoad load = planned_load(asked.as<PlanQuestion>().service, notes);
-  Desk desk;
-  return first_stage(runner, asked, load, desk).options;
+  SearchContext context;
+  return first_stage(runner, asked, load, context).options;
 }
 
 std::size_t without_cache(const std::vector<RatedOption>& options) {

@@ -125,7 +125,7 @@ Space random_space(Random& random) {
     for (const char* engine : {"x", "y"}) {
       for (const int tp : {1, 2, 4}) {
         if (below(random, 2) == 0) continue;
-        EngineOption option{{gpu, stock}, engine, "", tp, 1, 1, 1};
+        EngineOption option{{gpu, stock}, engine, "", {.tp = tp}};
         Capacity c;
         c.prefill = between(random, 0.4, 3) * std::sqrt(tp);
         c.decode = between(random, 0.4, 3) * std::sqrt(tp);
@@ -143,7 +143,7 @@ Space random_space(Random& random) {
 
 std::vector<std::string> told(const RaceResult& result) {
   std::vector<std::string> out;
-  for (const Raced& r : result.best)
+  for (const RacedFleet& r : result.best)
     out.push_back(fmt::format("{}: {} at {}, {}", r.fleet.name(), r.value, r.rate, r.ranked));
   return out;
 }
@@ -332,9 +332,9 @@ TEST(Race, OfSimulationsIsPrunedExactly) {
     Scenario question = random_question(random);
     std::vector<std::string> notes;
     const PlannedLoad load = planned_load(question.as<PlanQuestion>().service, notes);
-    Desk desk;
-    const FirstStage first = first_stage(runner, question, load, desk);
-    Trials trials(runner, question, load, desk);  // fleets that were tried before are known
+    SearchContext context;
+    const FirstStage first = first_stage(runner, question, load, context);
+    Trials trials(runner, question, load, context);  // fleets that were tried before are known
     const std::vector<std::string> few = told(race(question, load, first, trials));
     question.ask<PlanQuestion>().choice.exhaustive = true;
     ASSERT_EQ(few, told(race(question, load, first, trials))) << "space " << i;

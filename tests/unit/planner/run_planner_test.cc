@@ -123,9 +123,9 @@ std::vector<std::string> best_of(const Scenario& question, bool exhaustive) {
   Scenario asked = question;
   PlanChoice& choice = asked.ask<PlanQuestion>().choice;
   choice.exhaustive = exhaustive;
-  Desk desk;
+  SearchContext context;
   std::vector<RatedRun> all;
-  for (const auto& best : search_runs(runner, asked, desk).best)
+  for (const auto& best : search_runs(runner, asked, context).best)
     all.insert(all.end(), best.begin(), best.end());
   std::sort(all.begin(), all.end(), [&choice](const RatedRun& a, const RatedRun& b) {
     return better(choice.objective, a, b);

@@ -86,7 +86,7 @@ TEST(ShareTable, SettledAsNeededGivesWhatSettlingEverythingGives) {
     judge.crowding = between(random, 0, 0.4);
     FirstStage first;
     for (const int tp : {1, 2, 4}) {
-      EngineOption option{{tp == 1 ? "a" : "b", 0}, "x", "", tp, 1, 1, 1};
+      EngineOption option{{tp == 1 ? "a" : "b", 0}, "x", "", {.tp = tp}};
       const double each = between(random, 0.4, 1.5) * std::sqrt(tp);
       judge.each[option.name()] = each;
       RatedOption o{option, {}};
@@ -129,7 +129,7 @@ TEST(ShareTable, SettledAsNeededGivesWhatSettlingEverythingGives) {
 FirstStage options_of_pools(Random& random, Arithmetic& judge) {
   FirstStage first;
   for (const int tp : {1, 2}) {
-    EngineOption option{{"a", 0}, "x", "", tp, 1, 1, 1};
+    EngineOption option{{"a", 0}, "x", "", {.tp = tp}};
     const std::string name = option.name();
     judge.prefill[name] = tp * between(random, 0.4, 2);
     judge.decode[name] = tp * between(random, 0.4, 2);

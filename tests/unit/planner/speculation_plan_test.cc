@@ -135,7 +135,7 @@ TEST(SpeculationPlans, LeaveOutEnginesThatTheDrafterDoesNotFit) {
   const Scenario asked = question(draft_model(0.7), "{tpot: 30 ms}", "");
   std::vector<std::string> notes;
   const PlannedLoad load = planned_load(asked.as<PlanQuestion>().service, notes);
-  EngineOption o{{"h100-sxm", 0}, "vllm", "", 1, 2};
+  EngineOption o{{"h100-sxm", 0}, "vllm", "", {.tp = 1, .pp = 2}};
   EXPECT_EQ(engine_bound(runner, asked, o, load).misfit, "");
   o.speculation = asked.as<PlanQuestion>().service.speculation;
   EXPECT_THAT(engine_bound(runner, asked, o, load).misfit, HasSubstr("pipeline stages"));
@@ -166,7 +166,7 @@ TEST(SpeculationPlans, AreWrittenWithTheirDrafter) {
 
 TEST(SpeculationLaunch, HasTheFlagsOfTheEngine) {
   const Bundle bundle;
-  EngineOption o{{"h100-sxm", 0}, "vllm", "", 1};
+  EngineOption o{{"h100-sxm", 0}, "vllm", ""};
   o.speculation.method = "draft_model", o.speculation.model = "org/draft", o.speculation.tokens = 5;
   const auto launch = [&] { return launch_command(bundle, o, EngineRole::kBoth, "org/model", 0); };
   const auto config = nlohmann::json::parse(shell_words(launch().command).back());
@@ -180,9 +180,9 @@ TEST(SpeculationLaunch, HasTheFlagsOfTheEngine) {
       EndsWith("--speculative-algorithm STANDALONE --speculative-draft-model-path org/draft "
                "--speculative-num-steps 5 --speculative-eagle-topk 1 "
                "--speculative-num-draft-tokens 6"));
-  o.tp = 1, o.dp = 2, o.ep = 2;
+  o.layout.tp = 1, o.layout.dp = 2, o.layout.ep = 2;
   EXPECT_THAT(launch().refused, HasSubstr("data-parallel attention"));
-  o.dp = o.ep = 1;
+  o.layout.dp = o.layout.ep = 1;
   o.speculation.tree_tokens = 10;
   EXPECT_THAT(launch().refused, HasSubstr("a tree of drafts"));
   o.speculation.tree_tokens = 0;

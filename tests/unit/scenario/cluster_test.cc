@@ -38,7 +38,7 @@ double value(const Point& p, std::string_view name) {
 
 TEST(PoolChoice, ReadsItsParts) {
   PoolChoice p = PoolChoice::parse("2*a100-80g-sxm:tp4:pp2:dp3:ep6:seqs64:tokens4096");
-  EXPECT_EQ(p.replicas, 2);
+  EXPECT_EQ(p.replicas(), 2);
   EXPECT_EQ(p.gpu, "a100-80g-sxm");
   EXPECT_EQ(p.tp, 4);
   EXPECT_EQ(p.pp, 2);
@@ -47,12 +47,19 @@ TEST(PoolChoice, ReadsItsParts) {
   EXPECT_EQ(p.seqs, 64);
   EXPECT_EQ(p.tokens, 4096);
   p = PoolChoice::parse("4:tp2");
-  EXPECT_EQ(p.replicas, 4);
+  EXPECT_EQ(p.replicas(), 4);
   EXPECT_EQ(p.gpu, "");
   EXPECT_FALSE(p.pp);
   p = PoolChoice::parse("h100-sxm");
-  EXPECT_EQ(p.replicas, 1);
+  EXPECT_EQ(p.replicas(), 1);
   EXPECT_EQ(p.gpu, "h100-sxm");
+}
+
+TEST(PoolChoice, IsWrittenAsItWasRead) {
+  for (const char* text : {"2*a100-80g-sxm:tp4:pp2:dp3:ep6:seqs64:tokens4096", "4:tp2", "h100-sxm",
+                           "1*h100-sxm", "1", "3:ep8:tokens512"})
+    EXPECT_EQ(PoolChoice::parse(text).text(), text);
+  EXPECT_EQ(PoolChoice::parse("2:pp4:tp2").text(), "2:tp2:pp4");
 }
 
 TEST(PoolChoice, MalformedTextIsRefused) {

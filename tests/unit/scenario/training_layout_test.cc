@@ -134,7 +134,7 @@ TEST(TrainingSplit, AutoExcludesFlagsThatDivide) {
 // Nanotron divides layers by parameters unless the question divides them.
 TEST(TrainingLayout, StacksDivideLayersThatTheQuestionLeavesOpen) {
   TrainingQuestion q;
-  q.stack = "nanotron", q.gpus = q.pp = 8, q.global_batch = 8;
+  q.stack = "nanotron", q.gpus = q.job.plan.pp = 8, q.global_batch = 8;
   const TrainingJob open = job_of(q);
   EXPECT_TRUE(open.plan.rule.balanced);
   EXPECT_EQ(balanced_split_note(q.stack, load_model("llama-3-8b", Bundle()), open.plan),
@@ -144,10 +144,10 @@ TEST(TrainingLayout, StacksDivideLayersThatTheQuestionLeavesOpen) {
     change(other);
     return job_of(other).plan.rule.balanced;
   };
-  EXPECT_FALSE(balanced([](TrainingQuestion& o) { o.split = {4, 4, 4, 4, 4, 4, 4, 4}; }));
+  EXPECT_FALSE(balanced([](TrainingQuestion& o) { o.job.plan.split = {4, 4, 4, 4, 4, 4, 4, 4}; }));
   EXPECT_FALSE(balanced([](TrainingQuestion& o) { o.job.plan.rule.loss = true; }));
   EXPECT_FALSE(balanced([](TrainingQuestion& o) { o.best_split = true; }));
-  EXPECT_FALSE(balanced([](TrainingQuestion& o) { o.vp = 2; }));
+  EXPECT_FALSE(balanced([](TrainingQuestion& o) { o.job.plan.vp = 2; }));
   EXPECT_FALSE(balanced([](TrainingQuestion& o) { o.stack = "megatron"; }));
 }
 

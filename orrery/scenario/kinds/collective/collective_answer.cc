@@ -98,7 +98,12 @@ void add_call(const AskedCollective& a, const TimedCollective& c, const CopyingC
   if (!a.accounts.asked()) return;
   if (a.kinds.size() > 1) return add_cost_of_kinds(a, time, p);
   const Gpu& gpu = a.cluster().gpu();
-  AccountedCall accounted{gpu, a.hardware.node, real(a.ranks), time, {}, {}};
+  AccountedCall accounted{.gpu = gpu,
+                          .node = a.hardware.node,
+                          .gpus = real(a.ranks),
+                          .time = time,
+                          .power = {},
+                          .limit = {}};
   if (boards) {
     accounted.power = boards->power;
     accounted.limit = a.hardware.power_limit.value_or(*gpu.power);
@@ -385,15 +390,33 @@ std::vector<Point> answer_collective(Facts& facts, const CollectiveQuestion& q,
           fmt::format("{}: the flow level has no such exchange; take all-to-all", q.kind));
     }
     return answer_flow(facts, q.flow,
-                       {kind_of(q.kind), q.bytes, q.gpus.value_or(kUsualCollectiveRanks), !q.gpus,
-                        q.stride, q.stack, hardware.gpu, hardware.node, q.nodes});
+                       {.kind = kind_of(q.kind),
+                        .bytes = q.bytes,
+                        .gpus = q.gpus.value_or(kUsualCollectiveRanks),
+                        .all_gpus = !q.gpus,
+                        .stride = q.stride,
+                        .stack = q.stack,
+                        .gpu = hardware.gpu,
+                        .node = hardware.node,
+                        .nodes = q.nodes});
   }
   const auto group = facts.latest<CollectiveGroup>(
-      CollectiveGroupKey{hardware.gpu, hardware.node, q.nodes,
-                         q.gpus.value_or(kUsualCollectiveRanks), q.stride, q.stack, q.nccl_version},
+      CollectiveGroupKey{.gpu = hardware.gpu,
+                         .node = hardware.node,
+                         .nodes = q.nodes,
+                         .ranks = q.gpus.value_or(kUsualCollectiveRanks),
+                         .stride = q.stride,
+                         .stack = q.stack,
+                         .nccl_version = q.nccl_version},
       [&] { return collective_group(q, hardware, facts); });
-  const AskedCollective asked{facts,         q,        group->kinds, *group->network, group->ranks,
-                              group->counts, hardware, accounts};
+  const AskedCollective asked{.facts = facts,
+                              .question = q,
+                              .kinds = group->kinds,
+                              .network = *group->network,
+                              .ranks = group->ranks,
+                              .gpus = group->counts,
+                              .hardware = hardware,
+                              .accounts = accounts};
   Point p;
   p.at = {
       {"collective", q.kind}, {"gpu", group->gpus}, {"node", group->nodes}, {"gpus", group->ranks}};

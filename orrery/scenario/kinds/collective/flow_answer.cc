@@ -168,8 +168,14 @@ struct FlowNetworkKey {
 
 std::shared_ptr<const Network> shared_network(Facts& facts, const FlowQuestion& q,
                                               const FlowContext& context, int gpus) {
-  return facts.latest<Network>(FlowNetworkKey{q.topology, context.gpu, context.node, context.nodes,
-                                              q.fail, q.degrade, q.efficiency, gpus},
+  return facts.latest<Network>(FlowNetworkKey{.topology = q.topology,
+                                              .gpu = context.gpu,
+                                              .node = context.node,
+                                              .nodes = context.nodes,
+                                              .fail = q.fail,
+                                              .degrade = q.degrade,
+                                              .efficiency = q.efficiency,
+                                              .gpus = gpus},
                                [&] { return network_of(q, context, facts.catalog(), gpus); });
 }
 

@@ -84,7 +84,8 @@ Point time_of_kernel(Facts& facts, const Op& op, const KernelBoard& board, bool 
   p.metrics.push_back(exact_metric("peak_bandwidth", gpu.memory.bandwidth.value() / 1e9));
   if (call.power) add_power(call, board, p);
   if (accounts.asked()) {
-    AccountedCall accounted{gpu, "", 1, t.time, call.power, {}};
+    AccountedCall accounted{
+        .gpu = gpu, .node = "", .gpus = 1, .time = t.time, .power = call.power, .limit = {}};
     if (board.power != nullptr)
       accounted.limit = board.knobs.limit.value_or(board.power->board().limit);
     add_call_account(facts, accounts, accounted, p);

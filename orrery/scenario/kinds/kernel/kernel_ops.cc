@@ -36,21 +36,34 @@ void check_divides(std::string_view key, Size by, Size what, std::string_view na
     throw InputError(fmt::format("kernel.{}: {} does not divide {} {}", key, by, what, name));
 }
 
-Op gemm(Question q, Size m, Size) { return Gemm{m, q.n, q.k, 1, format_of(q), true}; }
-Op batched_gemm(Question q, Size m, Size) {
-  return Gemm{m, q.n, q.k, q.batch, format_of(q), false};
+Op gemm(Question q, Size m, Size) {
+  return Gemm{.m = m, .n = q.n, .k = q.k, .format = format_of(q)};
 }
-Op head_gemm(Question q, Size m, Size) { return Gemm{m, q.n, q.k, q.batch, format_of(q), true}; }
+Op batched_gemm(Question q, Size m, Size) {
+  return Gemm{
+      .m = m, .n = q.n, .k = q.k, .batch = q.batch, .format = format_of(q), .weight = false};
+}
+Op head_gemm(Question q, Size m, Size) {
+  return Gemm{.m = m, .n = q.n, .k = q.k, .batch = q.batch, .format = format_of(q)};
+}
 Op gemm_gradient(Question q, Size m, Size) {
-  return Gemm{m, q.n, q.k, 1, format_of(q), true, true};
+  return Gemm{.m = m, .n = q.n, .k = q.k, .format = format_of(q), .gradient = true};
 }
 
 PrefillAttention attention(Question q, Size m, Size tokens, bool causal) {
   check_divides("kv_heads", q.kv_heads, q.heads, "heads");
   const Dtype dtype = dtype_of(q);
-  return {m,          tokens,     causal ? q.past : 0, q.heads,
-          q.kv_heads, q.head_dim, q.head_dim,          q.window,
-          causal,     dtype,      cache_of(q, dtype)};
+  return {.batch = m,
+          .new_tokens = tokens,
+          .past = causal ? q.past : 0,
+          .heads = q.heads,
+          .kv_heads = q.kv_heads,
+          .head_dim = q.head_dim,
+          .value_dim = q.head_dim,
+          .window = q.window,
+          .causal = causal,
+          .dtype = dtype,
+          .kv_dtype = cache_of(q, dtype)};
 }
 Op prefill(Question q, Size m, Size context) { return attention(q, m, context, true); }
 Op encoder(Question q, Size m, Size context) { return attention(q, m, context, false); }
@@ -60,15 +73,15 @@ Op prefill_backward(Question q, Size m, Size context) {
 Op decode(Question q, Size m, Size context) {
   check_divides("kv_heads", q.kv_heads, q.heads, "heads");
   const Dtype dtype = dtype_of(q);
-  return DecodeAttention{m,
-                         static_cast<double>(context),
-                         q.heads,
-                         q.kv_heads,
-                         q.head_dim,
-                         q.head_dim,
-                         q.window,
-                         dtype,
-                         cache_of(q, dtype)};
+  return DecodeAttention{.batch = m,
+                         .context = static_cast<double>(context),
+                         .heads = q.heads,
+                         .kv_heads = q.kv_heads,
+                         .head_dim = q.head_dim,
+                         .value_dim = q.head_dim,
+                         .window = q.window,
+                         .dtype = dtype,
+                         .kv_dtype = cache_of(q, dtype)};
 }
 
 // The sizes are those of DeepSeek-V3, the defaults of the struct.
@@ -153,7 +166,11 @@ Op convolution(Question q, Size m, Size context) {
 template <Elementwise::Kind kKind, int kHalvesRead, int kHalvesWritten>
 Op rows(Question q, Size m, Size) {
   const Bytes one(static_cast<double>(m) * static_cast<double>(q.n));
-  return Elementwise{kKind, m, q.n, kHalvesRead * one, kHalvesWritten * one};
+  return Elementwise{.kind = kKind,
+                     .rows = m,
+                     .width = q.n,
+                     .read = kHalvesRead * one,
+                     .written = kHalvesWritten * one};
 }
 Op embedding(Question q, Size m, Size) { return Embedding{m, q.n, Dtype::kBf16}; }
 Op adam(Question, Size m, Size) {

@@ -78,12 +78,21 @@ std::vector<ReplayRow> rows_of(const TraceAnswer& a) {
   for (const OpClass c : kAllOpClasses) {
     const auto i = static_cast<std::size_t>(c);
     if (now.classes[i].kernels == 0) continue;
-    rows.push_back({Part::kClass, std::string(to_text(c)), now.classes[i].kernels,
-                    times_of(now.classes[i]), times_of(then.classes[i])});
+    rows.push_back({.part = Part::kClass,
+                    .name = std::string(to_text(c)),
+                    .kernels = now.classes[i].kernels,
+                    .replayed = times_of(now.classes[i]),
+                    .what_if = times_of(then.classes[i])});
   }
-  rows.push_back({Part::kIdle, "GPU idle", 0, {{}, now.idle, {}}, {{}, then.idle, {}}});
+  rows.push_back({.part = Part::kIdle,
+                  .name = "GPU idle",
+                  .replayed = {{}, now.idle, {}},
+                  .what_if = {{}, then.idle, {}}});
   const auto critical = [&rows](const char* name, Seconds before, Seconds after) {
-    rows.push_back({Part::kPath, name, 0, {{}, {}, before}, {{}, {}, after}});
+    rows.push_back({.part = Part::kPath,
+                    .name = name,
+                    .replayed = {{}, {}, before},
+                    .what_if = {{}, {}, after}});
   };
   critical("host", now.cpu, then.cpu);
   critical("launch, sync lags", now.lags, then.lags);
@@ -94,7 +103,11 @@ std::vector<ReplayRow> rows_of(const TraceAnswer& a) {
     Seconds before;
     for (const ReplayBreakdown::Stream& same : now.streams)
       if (same.name == s.name) before = same.busy;
-    rows.push_back({Part::kStream, s.name, s.kernels, {before, {}, {}}, {s.busy, {}, {}}});
+    rows.push_back({.part = Part::kStream,
+                    .name = s.name,
+                    .kernels = s.kernels,
+                    .replayed = {before, {}, {}},
+                    .what_if = {s.busy, {}, {}}});
   }
   return rows;
 }

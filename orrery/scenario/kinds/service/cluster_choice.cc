@@ -43,10 +43,10 @@ bool set_part(PoolChoice& p, std::string_view part) {
   return false;
 }
 
-// A malformed pool is refused with its place in the document.
-void check_pool(const Node& n) {
+// Reads a pool. A malformed one is refused with its place in the document.
+PoolChoice read_pool(const Node& n) {
   try {
-    PoolChoice::parse(n.text());
+    return PoolChoice::parse(n.text());
   } catch (const InputError& e) {
     n.fail(e.what());
   }
@@ -62,10 +62,10 @@ PoolChoice PoolChoice::parse(std::string_view text) {
   if (star != std::string_view::npos) {
     const auto n = number(head.substr(0, star));
     if (!n) refuse(text, head);
-    p.replicas = *n;
+    p.engines = *n;
     p.gpu = head.substr(star + 1);
   } else if (const auto n = number(head)) {
-    p.replicas = *n;
+    p.engines = *n;
   } else {
     p.gpu = head;
   }
@@ -77,6 +77,24 @@ PoolChoice PoolChoice::parse(std::string_view text) {
     at = next;
   }
   return p;
+}
+
+std::string PoolChoice::text() const {
+  std::string out = engines ? std::to_string(*engines) : std::string();
+  if (!gpu.empty()) out += (out.empty() ? "" : "*") + gpu;
+  for (const auto& [name, size] : {std::pair{"tp", tp}, {"pp", pp}, {"dp", dp}, {"ep", ep}})
+    if (size) out += fmt::format(":{}{}", name, *size);
+  for (const auto& [name, limit] : {std::pair{"seqs", seqs}, {"tokens", tokens}})
+    if (limit) out += fmt::format(":{}{}", name, *limit);
+  return out;
+}
+
+ParallelPlan PoolChoice::layout(const ParallelPlan& first) const {
+  return {.tp = tp.value_or(first.tp),
+          .pp = pp.value_or(first.pp),
+          .dp = dp.value_or(first.dp),
+          .ep = ep.value_or(first.ep),
+          .experts = first.experts};
 }
 
 namespace {
@@ -102,13 +120,17 @@ void declare_cluster(Fields& g, ClusterChoice& c) {
          for (const Node& item : items) {
            for (std::size_t at = 0; at <= item.text().size();) {  // flags: separated by commas
              const std::size_t next = std::min(item.text().find(',', at), item.text().size());
-             c.pools.push_back(item.text().substr(at, next - at));
+             c.pools.push_back(
+                 read_pool(scalar_node(item.text().substr(at, next - at), n.where())));
              at = next + 1;
            }
          }
-         for (const std::string& pool : c.pools) check_pool(scalar_node(pool, n.where()));
        },
-       [&c] { return nlohmann::ordered_json(c.pools); },
+       [&c] {
+         nlohmann::ordered_json texts = nlohmann::ordered_json::array();
+         for (const PoolChoice& pool : c.pools) texts.push_back(pool.text());
+         return texts;
+       },
        "further engines behind the same router: 2*a100-80g-sxm:tp4 (docs/serving.md)")
       .unit("pools");
 }
@@ -119,10 +141,13 @@ void declare_disaggregation(Fields& g, ClusterChoice& c) {
   g.custom(
       "decode", Field::Type::kText,
       [&c](const Node& n) {
-        if (!n.text().empty()) check_pool(n);
-        c.disaggregation.decode = n.text();
+        c.disaggregation.decode.reset();
+        if (!n.text().empty()) c.disaggregation.decode = read_pool(n);
       },
-      [&c] { return nlohmann::ordered_json(c.disaggregation.decode); },
+      [&c] {
+        const auto& decode = c.disaggregation.decode;
+        return nlohmann::ordered_json(decode ? decode->text() : std::string());
+      },
       "engines that only decode, written as a pool (4:tp2); those of cluster.replicas then "
       "only prefill");
   g.add("transfer", c.disaggregation.transfer,

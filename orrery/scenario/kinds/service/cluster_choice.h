@@ -23,31 +23,40 @@
 #include "orrery/scenario/question/account_choice.h"
 #include "orrery/serving/cluster/autoscaler.h"
 #include "orrery/serving/cluster/failures.h"
+#include "orrery/workload/plan/plan.h"
 
 namespace orrery {
 
+// A further pool: the number of its engines, and how they differ from those of the first pool.
 struct PoolChoice {
-  std::int64_t replicas = 1;
-  std::string gpu;  // empty: the first pool's
-  std::optional<int> tp, pp, dp, ep;
+  std::optional<std::int64_t> engines;  // none: 1
+  std::string gpu;                      // empty: the first pool's
+  std::optional<int> tp, pp, dp, ep;    // none: the first pool's
   std::optional<std::int64_t> seqs, tokens;
 
   // Parses the text of a pool. InputError that states the fault of the text.
   static PoolChoice parse(std::string_view text);
+  // The text that parses to this pool; the sizes are in the order of the members.
+  std::string text() const;
+
+  std::int64_t replicas() const { return engines.value_or(1); }
+  // The layout of an engine of the pool. KV caches are not divided (ParallelPlan::cp).
+  ParallelPlan layout(const ParallelPlan& first) const;
+  bool operator==(const PoolChoice&) const = default;
 };
 
 struct ClusterChoice {
   std::int64_t replicas = 1;
   std::string router = "round-robin";
   Seconds router_refresh;  // 0: it sees loads as they are
-  std::vector<std::string> pools;
+  std::vector<PoolChoice> pools;
   std::optional<Watts> power_limit;  // of all engines; absent: none
 
   struct Disaggregation {
-    std::string decode;  // a pool; empty: prefill and decode together
+    std::optional<PoolChoice> decode;  // none: prefill and decode together
     std::string transfer = "whole";
     std::string router = "least-outstanding";
-    bool on() const { return !decode.empty(); }
+    bool on() const { return decode.has_value(); }
   } disaggregation;
 
   Autoscale autoscale;

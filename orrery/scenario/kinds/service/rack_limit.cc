@@ -33,7 +33,7 @@ double engines(const Autoscale& a, std::int64_t replicas, std::int64_t most) {
 std::vector<BoardsOfPool> boards_of(Facts& facts, const Scenario& s,
                                     const std::vector<PoolChoice>& further) {
   const ClusterChoice& cluster = s.as<ServiceQuestion>().cluster;
-  const ParallelPlan plan = s.parallel.plan();
+  const ParallelPlan& plan = s.parallel;
   std::vector<BoardsOfPool> pools;
   std::vector<std::string> notes;  // those of the service
   const auto add = [&](const std::string& id, double number) {
@@ -49,10 +49,9 @@ std::vector<BoardsOfPool> boards_of(Facts& facts, const Scenario& s,
   add(s.hardware.gpu,
       plan.devices() * engines(cluster.autoscale, cluster.replicas, cluster.autoscale.most));
   for (const PoolChoice& p : further) {
-    const ParallelPlan of_pool{p.tp.value_or(plan.tp), p.pp.value_or(plan.pp),
-                               p.dp.value_or(plan.dp), p.ep.value_or(plan.ep), plan.experts};
     add(p.gpu.empty() ? s.hardware.gpu : p.gpu,
-        of_pool.devices() * engines(cluster.autoscale, p.replicas, cluster.autoscale.decode_most));
+        p.layout(plan).devices() *
+            engines(cluster.autoscale, p.replicas(), cluster.autoscale.decode_most));
   }
   return pools;
 }

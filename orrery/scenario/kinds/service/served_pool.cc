@@ -94,17 +94,14 @@ ServedPool served_pool(Facts& facts, const Scenario& s, const ServiceQuestion& s
   }
   if (choice.seqs) d.engine.scheduler.max_num_seqs = *choice.seqs;
   if (choice.tokens) d.engine.scheduler.max_num_batched_tokens = *choice.tokens;
-  const ParallelPlan plan{choice.tp.value_or(first.plan.tp), choice.pp.value_or(first.plan.pp),
-                          choice.dp.value_or(first.plan.dp), choice.ep.value_or(first.plan.ep),
-                          first.plan.experts};
   // Another type of GPU has its own usual node.
   const std::string node = d.gpu.id == first.deployment.gpu.id ? s.hardware.node : std::string();
   ServedPool pool;
-  pool.served = make_served_model(facts, first.model, std::move(d), plan,
+  pool.served = make_served_model(facts, first.model, std::move(d), choice.layout(first.plan),
                                   {node, s.workload.expert_skew, s.hardware.knobs()});
   pool.techniques = std::make_shared<const ServiceTechniques>(service, *pool.served,
                                                               make_drafter(facts, s, *pool.served));
-  pool.plain = pool_config(*pool.served, s.workload.max_model_len, choice.replicas,
+  pool.plain = pool_config(*pool.served, s.workload.max_model_len, choice.replicas(),
                            pool.served->memory->kv_blocks());
   if (pool.techniques->kv_blocks() < 1)
     throw Infeasible(fmt::format("a pool of {}: {}", pool.served->deployment.gpu.id,

@@ -55,11 +55,10 @@ void bound_service(const ServedModel& s, const ServiceQuestion& service, Point& 
   double engines = static_cast<double>(cluster.replicas);
   if (cluster.autoscale.policy != "none")
     engines = std::max(engines, static_cast<double>(cluster.autoscale.most));
-  std::vector<std::string> pools = cluster.pools;
-  if (cluster.disaggregation.on()) pools.push_back(cluster.disaggregation.decode);
-  for (const std::string& text : pools) {
-    const PoolChoice pool = PoolChoice::parse(text);
-    engines += static_cast<double>(pool.replicas);
+  std::vector<PoolChoice> pools = cluster.pools;
+  if (cluster.disaggregation.on()) pools.push_back(*cluster.disaggregation.decode);
+  for (const PoolChoice& pool : pools) {
+    engines += static_cast<double>(pool.replicas());
     const auto same = [](const auto& own, int first) { return !own || *own == first; };
     least.same_layout &= (pool.gpu.empty() || pool.gpu == s.deployment.gpu.id) && !pool.seqs &&
                          same(pool.tp, s.plan.tp) && same(pool.pp, s.plan.pp) &&

@@ -94,13 +94,13 @@ void check_order(const ServiceQuestion& service, const EngineProfile::Scheduler&
         scheduler.policy, fmt::join(schedulers_with(&SchedulerTraits::sorts_by_prefix), ", ")));
 }
 
-// The further pools, as the question writes them.
-std::vector<std::string> further_pools(const ServiceQuestion& service) {
+// The further pools of the question.
+std::vector<PoolChoice> further_pools(const ServiceQuestion& service) {
   const ClusterChoice& cluster = service.cluster;
   if (!cluster.disaggregation.on()) return cluster.pools;
   if (!cluster.pools.empty())
     throw InputError("cluster.pools: not supported with disaggregation.decode");
-  return {cluster.disaggregation.decode};
+  return {*cluster.disaggregation.decode};
 }
 
 // The clock of a service without techniques.
@@ -220,9 +220,15 @@ ServiceQuestion simulate_case(Facts& facts, const ServiceCase& c, const RunOptio
   // Only closed loops start with all of their users at once and then bunch.
   const double ttft_error =
       service.max_concurrency > 0 ? c.served.deployment.engine.ttft_error : 0.0;
-  answer_service(
-      {service, config, load, clocks, use, origin, ttft_error, plain ? &*plain : nullptr}, options,
-      options.load ? std::vector<Job>() : seeds.jobs(), p);
+  answer_service({.question = service,
+                  .config = config,
+                  .load = load,
+                  .clocks = clocks,
+                  .use = use,
+                  .origin = origin,
+                  .ttft_error = ttft_error,
+                  .plain = plain ? &*plain : nullptr},
+                 options, options.load ? std::vector<Job>() : seeds.jobs(), p);
   if (!options.load) seeds.merge(p);
   return service;
 }
@@ -242,18 +248,18 @@ void note_origins(Facts& facts, const ServedModel& served, const SimulationConfi
 void answer_services(Facts& facts, const Scenario& asked, const RunOptions& options, Point& p) {
   const ServiceQuestion& service = asked.as<ServiceQuestion>();
   const auto deployment = deployment_of(facts, asked, engine_use(service));
-  std::vector<PoolChoice> further;
-  for (const std::string& text : further_pools(service)) further.push_back(PoolChoice::parse(text));
+  const std::vector<PoolChoice> further = further_pools(service);
   const RackLimit rack(facts, asked, further);
   const Scenario s = rack.of(asked, deployment->gpu);
   const Architecture& model = facts.architecture(s.model);
-  const ParallelPlan plan = s.parallel.plan();
+  const ParallelPlan plan = s.parallel;
   if (model.kind == Kind::kEncoder)
     throw NoData(fmt::format("{} is an encoder: only decoders are simulated", model.id));
   check_order(service, deployment->engine.scheduler);
+  std::int64_t gpus = plan.devices() * service.cluster.replicas;
   p.at = {{"model", model.id},
           {"gpu", deployment->gpu.id},
-          {"gpus", plan.devices() * service.cluster.replicas},
+          {"gpus", gpus},
           {"tp", s.parallel.tp},
           {"pp", s.parallel.pp}};
   if (s.parallel.cp > 1) {
@@ -299,15 +305,21 @@ void answer_services(Facts& facts, const Scenario& asked, const RunOptions& opti
   for (const PoolChoice& choice : further) {
     const Gpu& gpu = choice.gpu.empty() ? deployment->gpu : facts.gpu(choice.gpu);
     pools.push_back(served_pool(facts, rack.of(asked, gpu), service, *served, choice));
-    p.at["gpus"] = p.at["gpus"].get<std::int64_t>() +
-                   pools.back().config.replicas * pools.back().served->plan.devices();
+    gpus += pools.back().config.replicas * pools.back().served->plan.devices();
+    p.at["gpus"] = gpus;
   }
   add_pools(facts, s, {*served, techniques, pools}, false, config, p.notes);
   std::vector<SpotEngines> engines = {{served.get(), config.replicas}};
   for (const ServedPool& pool : pools) engines.push_back({pool.served.get(), pool.config.replicas});
   count_spot_losses(facts, s, engines, config.failures, p.notes);
-  const ServiceQuestion simulated =
-      simulate_case(facts, {s, service, *served, pools, techniques, config}, options, p);
+  const ServiceQuestion simulated = simulate_case(facts,
+                                                  {.scenario = s,
+                                                   .service = service,
+                                                   .served = *served,
+                                                   .pools = pools,
+                                                   .techniques = techniques,
+                                                   .config = config},
+                                                  options, p);
   note_origins(facts, *served, config, p);
   if (options.bounds) bound_service(*served, simulated, p);
 }

@@ -9,8 +9,11 @@ namespace {
 
 // The emissions of `time` at those of an hour. The errors of both are independent.
 Estimate<Grams> over_time(const Estimate<Grams>& hour, const Estimate<Seconds>& time) {
-  return {hour.value * (time.value / kPaidHour), std::hypot(hour.shared, time.shared),
-          std::hypot(hour.own, time.own), std::max(hour.origin, time.origin), time.tails};
+  return {.value = hour.value * (time.value / kPaidHour),
+          .shared = std::hypot(hour.shared, time.shared),
+          .own = std::hypot(hour.own, time.own),
+          .origin = std::max(hour.origin, time.origin),
+          .tails = time.tails};
 }
 
 // The emissions of a request if the run starts at the best hour of the series. `run`: at the mean.
@@ -23,8 +26,10 @@ void add_best_start(const PlantAccount& account, const Estimate<Grams>& run, dou
   const CarbonStart best = best_start(series.hours, hours);
   const double kept = embodied * hours;
   const double deferred = kept + (run.value.value() - kept) * best.mean / series.mean;
-  const Estimate<Grams> least{Grams(deferred), run.shared, run.own, run.origin, run.tails};
-  p.metrics.push_back(metric("deferred_carbon_per_request", least, r.output_tokens / real(osl)));
+  Estimate<Grams> least = run;
+  least.value = Grams(deferred);
+  p.metrics.push_back(
+      metric("deferred_carbon_per_request", least, r.output_tokens / real(osl)));
   p.notes.push_back(fmt::format(
       "a run of {:.3g} h that can wait emits least from hour {} of the series on: {:.4g} g for a "
       "kWh in place of {:.4g}",
@@ -43,7 +48,7 @@ void add_plant_metrics(const PlantAccount& account, const ScopedBoards& of, std:
   const double all = hour.value.value() + embodied;
   if (all > 0) {
     const double share = hour.value.value() / all;
-    hour = {Grams(all), hour.shared * share, hour.own * share, hour.origin, hour.tails};
+    hour.value = Grams(all), hour.shared *= share, hour.own *= share;
   }
   const Estimate<Grams> run = over_time(hour, r.makespan);
   constexpr double kMillion = 1e6;

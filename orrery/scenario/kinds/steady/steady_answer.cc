@@ -259,10 +259,10 @@ LeastRequests least_of(const SteadyQuestion& load) {
 
 void answer_steady(Facts& facts, const Scenario& scenario, const RunOptions& options, Point& p) {
   const SteadyQuestion& load = scenario.as<SteadyQuestion>();
-  const ServingSetup::Parallel& parallel = scenario.parallel;
+  const ParallelPlan& parallel = scenario.parallel;
   p.at = {{"model", facts.architecture(scenario.model).id},
           {"gpu", facts.gpu(scenario.hardware.gpu).id},
-          {"gpus", parallel.plan().devices()},
+          {"gpus", parallel.devices()},
           {"tp", parallel.tp},
           {"pp", parallel.pp},
           {"isl", load.isl},
@@ -276,8 +276,14 @@ void answer_steady(Facts& facts, const Scenario& scenario, const RunOptions& opt
   std::optional<PlantAccount> plant;
   if (scenario.plant.asked() || (price && price->electricity))
     plant.emplace(facts, scenario.plant, d.gpu, scenario.hardware.node, p.notes);
-  answer_case({scenario, load, *served, facts.kernels(d.gpu, d.classes), facts.step_power(), chip,
-               price, plant},
+  answer_case({.scenario = scenario,
+               .load = load,
+               .served = *served,
+               .kernels = facts.kernels(d.gpu, d.classes),
+               .power = facts.step_power(),
+               .chip = chip,
+               .price = price,
+               .plant = plant},
               options, p);
   if (options.bounds) bound_requests(*served, least_of(load), p);
 }

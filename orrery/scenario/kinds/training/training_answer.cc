@@ -290,8 +290,9 @@ void add_iteration(const TrainingSystem& system, const TimedIteration& timed,
   add_sources(system, job, k, p);
 }
 
-// Fills in everything but `at`. REQUIRES that check_job accepts.
-void answer_job(const TrainingSystem& system, TrainingJob job, Point& p) {
+// Fills in everything but `at`, and sets the micro-batch and the global batch of the job where the
+// question asks for the largest that fits. REQUIRES that check_job accepts.
+void answer_job(const TrainingSystem& system, TrainingJob& job, Point& p) {
   const TrainingMemory memory = add_memory(system, job, p);
   const std::vector<Metric> of_memory = std::exchange(p.metrics, {});
   const TrainingSetting& s = system.setting();
@@ -328,7 +329,6 @@ void answer_training(Facts& facts, const TrainingQuestion& q, const TrainingSett
   if (job.plan.pp > 1) schedule_of(job.plan).check(shape_of(job));
   answer_job(TrainingSystem(facts, q, s), job, p);
   if (!s.bounds) return;
-  job.micro_batch = p.at["micro_batch"], job.global_batch = p.at["global_batch"];
   const double tokens = static_cast<double>(job.global_batch * job.seq);
   bound_training(s.model, s.gpu, job, run_steps(q, job).value_or(0) * tokens, p);
 }

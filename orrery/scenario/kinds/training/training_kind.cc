@@ -58,7 +58,7 @@ void answer(const Answering& with, const Scenario& s, PointAnswers& out) {
 
 std::vector<Remedy> remedies(const Scenario& s) {
   std::vector<Remedy> out = {{s, "training.recompute: full"}};
-  out.back().changed.ask<TrainingQuestion>().recompute = "full";
+  out.back().changed.ask<TrainingQuestion>().recompute = Recompute::kFull;
   for (const std::int64_t gpus : {8, 16, 32, 64, 128, 256}) {
     if (gpus <= question(s).gpus) continue;
     out.push_back({s, fmt::format("training.gpus: {} with zero: 3", gpus)});

@@ -10,17 +10,14 @@
 namespace orrery {
 namespace {
 
-// The job without its sizes.
+// The job with the settings that the question leaves open, without its data-parallel ranks.
 TrainingJob declared(const TrainingQuestion& q) {
   TrainingJob job = q.job;
-  if (q.split != Sweep{0}) job.plan.split = q.split;
   const TrainingStackProfile& stack = stack_of(q);
   job.plan.zero = q.zero.value_or(stack.zero);
   job.plan.sequence_parallel = q.sequence_parallel.value_or(stack.sequence_parallel);
-  if (q.dispatcher == "allgather") job.plan.dispatcher = ExpertDispatcher::kAllGather;
-  if (q.dispatcher == "flex") job.plan.dispatcher = ExpertDispatcher::kFlex;
-  if (q.recompute == "selective") job.recompute = Recompute::kSelective;
-  if (q.recompute == "full") job.recompute = Recompute::kFull;
+  job.plan.dispatcher = q.dispatcher.value_or(ExpertDispatcher::kAllToAll);
+  job.recompute = q.recompute.value_or(Recompute::kNone);
   set_stack_defaults(job, stack.memory);
   return job;
 }
@@ -29,16 +26,14 @@ TrainingJob declared(const TrainingQuestion& q) {
 
 TrainingJob job_of(const TrainingQuestion& q) {
   TrainingJob job = declared(q);
-  job.plan.tp = static_cast<int>(q.tp), job.plan.cp = static_cast<int>(q.cp);
-  job.plan.pp = static_cast<int>(q.pp), job.plan.vp = static_cast<int>(q.vp);
-  job.plan.ep = static_cast<int>(q.ep);
-  if (job.plan.split.empty() && !job.plan.rule.given() && !q.best_split)
-    job.plan.rule.balanced = stack_of(q).balanced_split && q.pp > 1 && q.vp == 1;
-  if (q.tp == 1) job.plan.sequence_parallel = false;
-  job.seq = q.seq, job.micro_batch = q.micro_batch;
-  job.plan.dp = static_cast<int>(std::max<std::int64_t>(1, q.gpus / (q.tp * q.cp * q.pp)));
-  if (!q.zero && job.plan.data_ranks() == 1) job.plan.zero = 0;
-  job.global_batch = q.global_batch > 0 ? q.global_batch : q.micro_batch * job.plan.dp;
+  TrainingPlan& plan = job.plan;
+  if (plan.split.empty() && !plan.rule.given() && !q.best_split)
+    plan.rule.balanced = stack_of(q).balanced_split && plan.pp > 1 && plan.vp == 1;
+  if (plan.tp == 1) plan.sequence_parallel = false;
+  const std::int64_t of_a_copy = std::int64_t{plan.tp} * plan.cp * plan.pp;
+  plan.dp = static_cast<int>(std::max<std::int64_t>(1, q.gpus / of_a_copy));
+  if (!q.zero && plan.data_ranks() == 1) plan.zero = 0;
+  job.global_batch = q.global_batch.value_or(job.micro_batch * plan.dp);
   return job;
 }
 
@@ -60,12 +55,12 @@ TrainingJob layout_of(const TrainingQuestion& q) {
 std::vector<Undeclared> undeclared(const TrainingQuestion& q, const TrainingJob& job) {
   std::vector<Undeclared> out;
   if (q.stack.empty()) out.push_back({"stack", "megatron", 0.15});
-  if (q.recompute.empty()) out.push_back({"recompute", "none", 0.08});
+  if (!q.recompute) out.push_back({"recompute", "none", 0.08});
   if (!q.zero && job.plan.data_ranks() > 1)
     out.push_back({"zero", std::to_string(job.plan.zero), 0.03});
   if (!q.sequence_parallel && job.plan.tp > 1)
     out.push_back({"sequence_parallel", job.plan.sequence_parallel ? "true" : "false", 0.02});
-  if (q.dispatcher.empty() && job.plan.ep > 1) out.push_back({"dispatcher", "alltoall", 0.05});
+  if (!q.dispatcher && job.plan.ep > 1) out.push_back({"dispatcher", "alltoall", 0.05});
   return out;
 }
 

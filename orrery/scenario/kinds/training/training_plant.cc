@@ -17,8 +17,11 @@ double deviation_of(const Metric& m) {
 Estimate<Grams> with_embodied(const Estimate<Grams>& electricity, double embodied) {
   const double part = electricity.value.value(), all = part + embodied;
   if (all <= 0) return electricity;
-  return {Grams(all), electricity.shared * part / all, electricity.own * part / all,
-          electricity.origin, electricity.tails};
+  return {.value = Grams(all),
+          .shared = electricity.shared * part / all,
+          .own = electricity.own * part / all,
+          .origin = electricity.origin,
+          .tails = electricity.tails};
 }
 
 }  // namespace

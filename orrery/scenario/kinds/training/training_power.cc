@@ -14,7 +14,11 @@ StepWork work_of(const IterationTime& time, Flops flops, FlopsPerSecond peak) {
        {TrainingCost::kProducts, TrainingCost::kAttention, TrainingCost::kAttentionBackward,
         TrainingCost::kExperts, TrainingCost::kHead})
     kernels += time.work[at(cost)];
-  return {time.total, kernels, links, flops / peak, moved};
+  return {.time = time.total,
+          .kernels = kernels,
+          .links = links,
+          .compute = flops / peak,
+          .memory = moved};
 }
 
 Flops executed_flops(const IterationParts& parts, const TrainingJob& job) {
@@ -33,8 +37,11 @@ Estimate<Watts> power_of_run(const StepPowerConstants& constants, const Gpu& gpu
 }
 
 ClockedSteps IterationClock::steps(const StepWork& work, Seconds total) const {
-  if (clock.slowdown <= 1) return {work, total, clock.power, clock.clock, clock.error};
-  return {reference.stretched(total / longer, 0), total, clock.power, clock.clock, clock.error};
+  return {.reference = clock.slowdown <= 1 ? work : reference.stretched(total / longer, 0),
+          .time = total,
+          .power = clock.power,
+          .clock = clock.clock,
+          .error = clock.error};
 }
 
 IterationClock iteration_clock(const StepPowerConstants& constants, const Gpu& gpu,

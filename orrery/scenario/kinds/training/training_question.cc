@@ -4,9 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "orrery/base/kinds.h"
+#include "orrery/scenario/question/sweep.h"
 #include "orrery/training/iteration/stack_release_date.h"
 #include "orrery/training/schedules/job_schedule.h"
 
@@ -28,43 +30,48 @@ std::vector<std::string> optional_names(const std::vector<Kind>& kinds) {
   return optional(names_of(kinds));
 }
 
-void declare_sizes(Fields& f, TrainingQuestion& q) {
-  add_sweep(f, "gpus", q.gpus, 1, kMostTrainingRanks, "GPUs of the job").alias("world_size");
-  add_sweep(f, "tp", q.tp, 1, kMostTrainingRanks, "tensor-parallel ranks")
-      .alias("tensor_model_parallel_size");
-  add_sweep(f, "cp", q.cp, 1, kMostTrainingRanks, "context-parallel ranks")
-      .alias("context_parallel_size");
-  add_sweep(f, "pp", q.pp, 1, kMostTrainingRanks, "pipeline stages")
-      .alias("pipeline_model_parallel_size");
-  add_sweep(f, "vp", q.vp, 1, 1024, "model chunks per pipeline stage (interleaving)")
-      .alias("virtual_pipeline_model_parallel_size")
-      .alias("num_virtual_stages_per_pipeline_rank");
-  add_sweep(f, "ep", q.ep, 1, kMostTrainingRanks, "expert-parallel groups")
-      .alias("expert_model_parallel_size");
-  add_sweep(f, "seq", q.seq, 0, kLongest, "tokens of a sequence")
-      .alias("seq_length")
-      .unit("tokens");
-  add_sweep(f, "micro_batch", q.micro_batch, 1, kLongest,
-            "sequences in a micro-batch of one data-parallel rank")
-      .alias("micro_batch_size");
-  add_sweep(f, "global_batch", q.global_batch, 0, kLongest,
-            "sequences in a step of the optimizer; 0: one micro-batch per data-parallel rank")
-      .alias("global_batch_size");
+// A choice by its names, in the order of the values of the enum, that may be left open by an empty
+// text.
+template <class E>
+Field& add_open_choice(Fields& f, std::string name, std::optional<E>& value,
+                       std::vector<std::string> names, std::string doc) {
+  enum class Choice : int { kOpen };
+  const auto choice = std::make_shared<Choice>(Choice::kOpen);
+  const auto plain = std::make_shared<Fields>();
+  const Field& named = plain->add_enum(name, *choice, optional(std::move(names)), doc);
+  const auto read = [&value, choice, plain, &named](const Node& n) {
+    named.read(n);
+    const int at = static_cast<int>(*choice);
+    value = at == 0 ? std::nullopt : std::optional(static_cast<E>(at - 1));
+  };
+  const auto json = [&value, choice, plain, &named] {
+    *choice = value ? static_cast<Choice>(static_cast<int>(*value) + 1) : Choice::kOpen;
+    return named.json();
+  };
+  return f.custom(std::move(name), Field::Type::kText, read, json, std::move(doc))
+      .one_of(named.choices());
+}
+
+void declare_split(Fields& f, TrainingQuestion& q) {
   constexpr std::int64_t kMostLayers = 10'000;
+  const Sweep equal = {0};
+  std::vector<std::int64_t>& split = q.job.plan.split;
   f.custom(
        "split", Field::Type::kList,
-       [&q](const Node& n) {
+       [&q, &split, equal](const Node& n) {
          q.best_split = n.is_scalar() && n.text() == "auto";
-         q.split = q.best_split ? Sweep{0} : read_sweep(n, 0, kMostLayers);
+         split = q.best_split ? equal : read_sweep(n, 0, kMostLayers);
+         if (split == equal) split.clear();
        },
-       [&q] {
-         return q.best_split ? nlohmann::ordered_json("auto") : nlohmann::ordered_json(q.split);
+       [&q, &split, equal] {
+         if (q.best_split) return nlohmann::ordered_json("auto");
+         return nlohmann::ordered_json(split.empty() ? equal : split);
        },
        "layers of each virtual stage in the order of the model; 0: equal shares; auto: those with "
        "the shortest iteration")
       .range(0, kMostLayers);
   SplitRule& rule = q.job.plan.rule;
-  const auto staged = [&q] { return q.pp > 1; };
+  const auto staged = [&q] { return q.job.plan.pp > 1; };
   constexpr const char* kStages = "training.pp above 1";
   f.add("split_embedding", rule.embedding,
         "the embedding counts as a layer of the first virtual stage")
@@ -83,7 +90,33 @@ void declare_sizes(Fields& f, TrainingQuestion& q) {
       .needs(kStages, staged);
 }
 
-auto above_one(const std::int64_t& size) {
+void declare_sizes(Fields& f, TrainingQuestion& q) {
+  TrainingPlan& plan = q.job.plan;
+  add_sweep(f, "gpus", q.gpus, 1, kMostTrainingRanks, "GPUs of the job").alias("world_size");
+  add_sweep(f, "tp", plan.tp, 1, kMostTrainingRanks, "tensor-parallel ranks")
+      .alias("tensor_model_parallel_size");
+  add_sweep(f, "cp", plan.cp, 1, kMostTrainingRanks, "context-parallel ranks")
+      .alias("context_parallel_size");
+  add_sweep(f, "pp", plan.pp, 1, kMostTrainingRanks, "pipeline stages")
+      .alias("pipeline_model_parallel_size");
+  add_sweep(f, "vp", plan.vp, 1, 1024, "model chunks per pipeline stage (interleaving)")
+      .alias("virtual_pipeline_model_parallel_size")
+      .alias("num_virtual_stages_per_pipeline_rank");
+  add_sweep(f, "ep", plan.ep, 1, kMostTrainingRanks, "expert-parallel groups")
+      .alias("expert_model_parallel_size");
+  add_sweep(f, "seq", q.job.seq, 0, kLongest, "tokens of a sequence")
+      .alias("seq_length")
+      .unit("tokens");
+  add_sweep(f, "micro_batch", q.job.micro_batch, 1, kLongest,
+            "sequences in a micro-batch of one data-parallel rank")
+      .alias("micro_batch_size");
+  add_open_sweep(f, "global_batch", q.global_batch, 0, kLongest,
+                 "sequences in a step of the optimizer; 0: one micro-batch per data-parallel rank")
+      .alias("global_batch_size");
+  declare_split(f, q);
+}
+
+auto above_one(const int& size) {
   return [&size] { return size > 1; };
 }
 
@@ -102,7 +135,7 @@ void declare_plan(Fields& f, TrainingQuestion& q) {
       .needs("training.tp_overlap", [&p] { return p.tp_overlap; });
   f.add("schedule", p.schedule, "pipeline schedule; empty: 1f1b, or interleaved if vp is above 1")
       .one_of(optional_names(pipeline_schedule_kinds()))
-      .needs("training.pp above 1", above_one(q.pp));
+      .needs("training.pp above 1", above_one(p.pp));
   f.add("shard", p.shard,
         "ranks among which parameters are sharded (HSDP); 0: all data-parallel ranks")
       .range(0, kMostTrainingRanks)
@@ -136,19 +169,19 @@ void declare_plan(Fields& f, TrainingQuestion& q) {
         "overlap the exchange of the experts with the computation of another micro-batch, forward "
         "and backward passes in pairs")
       .alias("overlap_moe_expert_parallel_comm")
-      .needs("training.ep above 1", above_one(q.ep));
+      .needs("training.ep above 1", above_one(p.ep));
   f.add("route_nodes", p.route_nodes,
         "most nodes among which the experts of a token lie (node-limited routing); 0: as the "
         "router of the model groups its experts")
       .range(0, kMostTrainingRanks)
-      .needs("training.ep above 1", above_one(q.ep));
+      .needs("training.ep above 1", above_one(p.ep));
   f.add_enum("context_method", p.context, {"ring", "all-gather", "ulysses", "usp"},
              "how context-parallel ranks share keys and values")
       .alias("cp_comm_type")
       .spelled("p2p", "ring")
       .spelled("a2a", "ulysses")
       .spelled("a2a+p2p", "usp")
-      .needs("training.cp above 1", above_one(q.cp));
+      .needs("training.cp above 1", above_one(p.cp));
   f.add("ulysses", p.ulysses,
         "context method usp: consecutive ranks that share heads; rings go between such groups")
       .range(1, kMostTrainingRanks)
@@ -156,7 +189,7 @@ void declare_plan(Fields& f, TrainingQuestion& q) {
   f.add("zigzag", p.zigzag,
         "context-parallel ranks take two parts of a sequence that mirror each other; false: "
         "consecutive parts, the last with most causal work")
-      .needs("training.cp above 1", above_one(q.cp));
+      .needs("training.cp above 1", above_one(p.cp));
 }
 
 void declare_formats(Fields& f, TrainingPrecision& p) {
@@ -218,7 +251,7 @@ void declare_job(Fields& f, TrainingQuestion& q) {
         "recompute full: number of layers of a virtual stage that are recomputed; 0: all")
       .range(0, 10'000)
       .alias("recompute_num_layers")
-      .needs("training.recompute full", [&q] { return q.recompute == "full"; });
+      .needs("training.recompute full", [&q] { return q.recompute == Recompute::kFull; });
   f.custom(
        "recompute_modules", Field::Type::kList,
        [&j](const Node& n) { j.recompute_modules = read_modules(n); },
@@ -232,7 +265,7 @@ void declare_job(Fields& f, TrainingQuestion& q) {
        "layernorm, mla_up_proj, products (torchtitan's selective: every second product and all "
        "elementwise kernels); empty: what the stack recomputes by itself")
       .unit("names")
-      .needs("training.recompute selective", [&q] { return q.recompute == "selective"; });
+      .needs("training.recompute selective", [&q] { return q.recompute == Recompute::kSelective; });
   f.add_enum("optimizer", j.optimizer, {"adam", "sgd", "adafactor", "muon"}, "the optimizer")
       .spelled("adamw", "adam");
   f.add_enum("tuning", j.tuning, {"full", "lora", "qlora", "dora"}, "the weights that are trained");
@@ -317,9 +350,8 @@ void declare(Fields& f, TrainingQuestion& q) {
         "library of attention: flash2, flash3 or cudnn; empty: the one that the stack calls on the "
         "GPU")
       .one_of(optional_names(attention_backends()));
-  f.add("recompute", q.recompute,
-        "activations that are recomputed in the backward pass; empty: none")
-      .one_of({"", "none", "selective", "full"})
+  add_open_choice(f, "recompute", q.recompute, {"none", "selective", "full"},
+                  "activations that are recomputed in the backward pass; empty: none")
       .alias("recompute_granularity");
   f.add("zero", q.zero,
         "ZeRO stage, the states that are sharded over data-parallel ranks: 1 optimizer states, 2 "
@@ -329,13 +361,13 @@ void declare(Fields& f, TrainingQuestion& q) {
   f.add("sequence_parallel", q.sequence_parallel,
         "sequence parallelism: each tensor-parallel rank computes norms and residuals of its part "
         "of the tokens; default: the stack's");
-  f.add("dispatcher", q.dispatcher,
-        "way of tokens to their experts: alltoall sends a copy for each expert, allgather sends "
-        "all tokens to all ranks, flex (DeepEP, HybridEP) sends one copy to each node; empty: "
-        "alltoall")
-      .one_of({"", "alltoall", "allgather", "flex"})
+  add_open_choice(
+      f, "dispatcher", q.dispatcher, {"alltoall", "allgather", "flex"},
+      "way of tokens to their experts: alltoall sends a copy for each expert, allgather sends "
+      "all tokens to all ranks, flex (DeepEP, HybridEP) sends one copy to each node; empty: "
+      "alltoall")
       .alias("moe_token_dispatcher_type")
-      .needs("training.ep above 1", above_one(q.ep));
+      .needs("training.ep above 1", above_one(q.job.plan.ep));
   f.add("own_runs", q.calibration_runs,
         "CSV file of iterations that you measured on this stack and GPU, which correct the "
         "stack's constants; its columns are keys of training and iteration_time")

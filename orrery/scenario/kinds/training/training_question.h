@@ -12,7 +12,6 @@
 #include <string>
 
 #include "orrery/base/fields.h"
-#include "orrery/scenario/question/sweep.h"
 #include "orrery/training/chance/chance.h"
 #include "orrery/workload/plan/training_job.h"
 #include "orrery/workload/plan/training_stack.h"
@@ -22,23 +21,24 @@ namespace orrery {
 struct QuestionKind;
 
 struct TrainingQuestion {
-  TrainingJob job;  // what the members below do not say
-  std::int64_t gpus = 1, tp = 1, cp = 1, pp = 1, vp = 1, ep = 1;
-  std::int64_t seq = 2048, micro_batch = 1;
-  std::int64_t global_batch = 0;  // 0: one micro-batch on every dp rank
-  Sweep split = {0};              // layers of each virtual stage; {0}: equal
-  bool best_split = false;        // the split with the shortest iteration instead (`split: auto`)
+  // The job as the question states it. The members of the job that a question may leave open are
+  // the optional members below; job_of (training_layout.h) sets them, and the data-parallel ranks.
+  TrainingJob job;
+  std::int64_t gpus = 1;
+  std::optional<std::int64_t> global_batch;  // none: one micro-batch on every dp rank
+  bool best_split = false;  // the split with the shortest iteration (`split: auto`)
   // Settings with a large effect that questions often leave out. The answer lists the default of
   // each, and its interval covers the other values.
   std::string stack;                      // empty: megatron
   std::string stack_version;              // empty: the usual release of the fit
   std::string torch;                      // release of PyTorch; empty: that of stack_version
   std::string attention;                  // library (attention_backend.h); empty: the stack's
-  std::string recompute;                  // empty: none
+  std::optional<Recompute> recompute;     // none: no recomputation
   std::optional<int> zero;                // none: the stack's
   std::optional<bool> sequence_parallel;  // none: the stack's
-  std::string dispatcher;                 // empty: alltoall, every stack's own default
-  std::string calibration_runs;           // file (calibration_runs.h); empty: none
+  // None: all-to-all, every stack's own default.
+  std::optional<ExpertDispatcher> dispatcher;
+  std::string calibration_runs;  // file (calibration_runs.h); empty: none
   bool compiled = false;
   std::optional<bool> grouped_experts;  // none: the stack's
   bool fused_experts = false;

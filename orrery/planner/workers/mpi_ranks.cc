@@ -1,4 +1,4 @@
-#include "orrery/planner/crew/mpi_ranks.h"
+#include "orrery/planner/workers/mpi_ranks.h"
 
 #include <fmt/format.h>
 

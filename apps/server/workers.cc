@@ -1,4 +1,4 @@
-#include "apps/server/crew.h"
+#include "apps/server/workers.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -39,7 +39,8 @@ constexpr std::size_t kMostQuick = 8192;  // quick questions that wait
 
 }  // namespace
 
-Crew::Crew(Bundle bundle, bool overlaid, const ServeLimits& limits, Listener& listener, Poll poll)
+Workers::Workers(Bundle bundle, bool overlaid, const ServeLimits& limits, Listener& listener,
+                 Poll poll)
     : bundle_(std::move(bundle)),
       overlaid_(overlaid),
       limits_(limits),
@@ -49,15 +50,15 @@ Crew::Crew(Bundle bundle, bool overlaid, const ServeLimits& limits, Listener& li
   for (std::size_t i = limits.quick; i < workers_.size(); ++i) workers_[i].quick = false;
 }
 
-Crew::~Crew() {
+Workers::~Workers() {
   for (Worker& w : workers_) end(w);
 }
 
-void Crew::begin() {
+void Workers::begin() {
   for (Worker& w : workers_) start(w);
 }
 
-void Crew::start(Worker& w) {
+void Workers::start(Worker& w) {
   std::array<int, 2> ends{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
     throw std::runtime_error("a worker cannot be started: no socket");
@@ -73,7 +74,7 @@ void Crew::start(Worker& w) {
   poll_.watch(w.fd, false);
 }
 
-void Crew::end(Worker& w) {
+void Workers::end(Worker& w) {
   if (w.pid == 0) return;
   poll_.forget(w.fd);
   close(w.fd);
@@ -82,17 +83,17 @@ void Crew::end(Worker& w) {
   w.pid = 0, w.fd = -1;
 }
 
-void Crew::restart(Worker& w) {
+void Workers::restart(Worker& w) {
   end(w);
   start(w);
 }
 
-bool Crew::has(int fd) const {
+bool Workers::has(int fd) const {
   return std::any_of(workers_.begin(), workers_.end(),
                      [fd](const Worker& w) { return w.fd == fd; });
 }
 
-void Crew::ask(Ticket ticket, std::string frame) {
+void Workers::ask(Ticket ticket, std::string frame) {
   if (quick_.size() >= kMostQuick)
     return listener_.answered(ticket, 503,
                               error_json("busy", "too many questions wait; ask again"));
@@ -100,7 +101,7 @@ void Crew::ask(Ticket ticket, std::string frame) {
   deal();
 }
 
-void Crew::cancel(Ticket ticket) {
+void Workers::cancel(Ticket ticket) {
   const auto is = [ticket](const Question& q) { return q.ticket == ticket; };
   std::erase_if(quick_, is);
   std::erase_if(long_, is);
@@ -115,7 +116,7 @@ void Crew::cancel(Ticket ticket) {
   deal();
 }
 
-void Crew::queue_long(Question question) {
+void Workers::queue_long(Question question) {
   if (long_.size() >= limits_.waiting) {
     return listener_.answered(
         question.ticket, 503,
@@ -128,7 +129,7 @@ void Crew::queue_long(Question question) {
   long_.push_back(std::move(question));
 }
 
-void Crew::deal() {
+void Workers::deal() {
   for (Worker& w : workers_) {
     auto& queue = w.quick ? quick_ : long_;
     if (w.busy || queue.empty()) continue;
@@ -140,7 +141,7 @@ void Crew::deal() {
   }
 }
 
-void Crew::send(Worker& w) {
+void Workers::send(Worker& w) {
   const std::string& bytes = w.question.frame;
   while (w.sent < bytes.size()) {
     const ssize_t n = ::send(w.fd, bytes.data() + w.sent, bytes.size() - w.sent, MSG_NOSIGNAL);
@@ -150,7 +151,7 @@ void Crew::send(Worker& w) {
   poll_.watch(w.fd, w.sent < bytes.size());
 }
 
-void Crew::serve(int fd) {
+void Workers::serve(int fd) {
   for (Worker& w : workers_) {
     if (w.fd != fd) continue;
     if (w.busy && w.sent < w.question.frame.size()) send(w);
@@ -160,7 +161,7 @@ void Crew::serve(int fd) {
   }
 }
 
-bool Crew::read(Worker& w) {
+bool Workers::read(Worker& w) {
   std::array<char, 1 << 16> bytes;
   while (true) {
     const ssize_t n = recv(w.fd, bytes.data(), bytes.size(), 0);
@@ -174,7 +175,7 @@ bool Crew::read(Worker& w) {
   }
 }
 
-void Crew::take(Worker& w, Frame frame) {
+void Workers::take(Worker& w, Frame frame) {
   const Ticket ticket = w.question.ticket;
   if (frame.kind == 'P') {
     if (ticket != 0) listener_.progressed(ticket, frame.bytes);
@@ -191,7 +192,7 @@ void Crew::take(Worker& w, Frame frame) {
 }
 
 // The worker is gone by itself: it ran out of memory, or it has a fault.
-void Crew::failed(Worker& w) {
+void Workers::failed(Worker& w) {
   const Ticket ticket = w.busy ? w.question.ticket : 0;
   restart(w);
   if (ticket != 0)
@@ -201,7 +202,7 @@ void Crew::failed(Worker& w) {
                                   "memory than the server gives one"));
 }
 
-void Crew::look(ServeClock::time_point now) {
+void Workers::look(ServeClock::time_point now) {
   for (Worker& w : workers_) {
     if (!w.busy) continue;
     if (w.quick && now - w.since > kQuickTime) {

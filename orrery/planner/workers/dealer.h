@@ -29,7 +29,7 @@
 #include <utility>
 #include <vector>
 
-#include "orrery/planner/crew/ranks.h"
+#include "orrery/planner/workers/ranks.h"
 
 namespace orrery {
 
@@ -90,13 +90,13 @@ class Dealer {
   std::thread thread_;
 };
 
-// Tells all other ranks that the search is over.
-void dismiss(Ranks& ranks);
+// Sends all other ranks the end of the search.
+void end_search(Ranks& ranks);
 
 // The search is over for this rank, which is not rank 0.
-class Dismissed : public std::runtime_error {
+class SearchOver : public std::runtime_error {
  public:
-  Dismissed() : std::runtime_error("the search is over for this rank") {}
+  SearchOver() : std::runtime_error("the search is over for this rank") {}
 };
 
 // The side of another rank.
@@ -104,7 +104,7 @@ class Helper {
  public:
   explicit Helper(Ranks& ranks) : ranks_(ranks) {}
 
-  // Works at tasks of a stage until it is over. Returns all of its results. Dismissed: the search
+  // Works at tasks of a stage until it is over. Returns all of its results. SearchOver: the search
   // is over.
   KeptResults work(std::uint64_t stage, const Task& task);
   // Within a task: what rank 0 knows of a key, and a result for it. Both leave the task when the

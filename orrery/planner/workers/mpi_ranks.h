@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "orrery/planner/crew/ranks.h"
+#include "orrery/planner/workers/ranks.h"
 
 namespace orrery {
 

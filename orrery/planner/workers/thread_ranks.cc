@@ -1,7 +1,7 @@
 #include <deque>
 #include <mutex>
 
-#include "orrery/planner/crew/ranks.h"
+#include "orrery/planner/workers/ranks.h"
 
 namespace orrery {
 namespace {

@@ -1,4 +1,4 @@
-#include "orrery/planner/crew/dealer.h"
+#include "orrery/planner/workers/dealer.h"
 
 #include <algorithm>
 #include <chrono>
@@ -149,7 +149,7 @@ void Dealer::hint(double value) {
 void Dealer::close(const KeptResults& results, bool last) {
   closing_ = true;
   thread_.join();
-  if (last) return dismiss(ranks_);
+  if (last) return end_search(ranks_);
   ValueWriter out = message(kOver);
   out.number(results.size());
   for (const auto& [key, value] : results) out.text(key), out.text(value);
@@ -157,7 +157,7 @@ void Dealer::close(const KeptResults& results, bool last) {
   for (int to = 1; to < ranks_.size(); ++to) ranks_.send(to, text);
 }
 
-void dismiss(Ranks& ranks) {
+void end_search(Ranks& ranks) {
   for (int to = 1; to < ranks.size(); ++to) ranks.send(to, message(kEnd).take());
 }
 
@@ -201,7 +201,7 @@ void Helper::tell(const std::string& key, const std::string& value) {
 }
 
 KeptResults Helper::work(std::uint64_t stage, const Task& task) {
-  if (ended_) throw Dismissed();
+  if (ended_) throw SearchOver();
   stage_ = stage;
   over_.reset();
   std::uint64_t done = 0;
@@ -217,7 +217,7 @@ KeptResults Helper::work(std::uint64_t stage, const Task& task) {
     const std::uint64_t kind = in.number();
     wants = kind == kTask;
     ended_ = kind == kEnd;
-    if (ended_) throw Dismissed();
+    if (ended_) throw SearchOver();
     if (kind == kOver) {
       KeptResults out;
       for (std::uint64_t n = in.number(); n > 0; --n) {

@@ -1,7 +1,7 @@
-// The desk of a search has what it works with beside its question: results that are known already,
-// other ranks that compute some, and somebody who looks on.
+// The context of a search: the store of results that are already known, the other ranks that
+// compute results, and the watcher that follows and may stop the search.
 //
-// A search asks the desk for each result, by a key (store/result_key.h) and a function that
+// A search asks the context for each result, by a key (store/result_key.h) and a function that
 // computes it. Where the value comes from changes nothing: the answer has the same bytes with and
 // without a store, on any number of ranks.
 #pragma once
@@ -14,27 +14,27 @@
 #include <string>
 #include <unordered_map>
 
-#include "orrery/planner/crew/dealer.h"
 #include "orrery/planner/store/result_store.h"
+#include "orrery/planner/workers/dealer.h"
 #include "orrery/scenario/answer/answer.h"
 #include "orrery/scenario/answer/search_watcher.h"
 
 namespace orrery {
 
-class Desk : private Dealer::Results {
+class SearchContext : private Dealer::Results {
  public:
-  // Any of them may be absent, and all outlive the desk. The store is rank 0's.
+  // Any of them may be absent, and all outlive the context. The store is rank 0's.
   struct With {
     ResultStore* store = nullptr;
     SearchWatcher* watcher = nullptr;
     Ranks* ranks = nullptr;
   };
-  Desk() = default;
-  explicit Desk(const With& with);
+  SearchContext() = default;
+  explicit SearchContext(const With& with);
   // Tells other ranks that the search is over.
-  ~Desk() override;
-  Desk(const Desk&) = delete;
-  Desk& operator=(const Desk&) = delete;
+  ~SearchContext() override;
+  SearchContext(const SearchContext&) = delete;
+  SearchContext& operator=(const SearchContext&) = delete;
 
   // Uses a store from now on; null: none.
   void keep_in(ResultStore* store) { with_.store = store; }
@@ -60,7 +60,7 @@ class Desk : private Dealer::Results {
 
   // A search begins, on all ranks.
   void begin() { alone_ = false; }
-  // Only rank 0 goes on with this search. Dismissed: this is another one.
+  // Only rank 0 goes on with this search. SearchOver: this is another one.
   void answer_alone();
   // Whether the watcher has ended the search. After finish() it is no longer asked, so that what is
   // left of the search ends with what it has.

@@ -1,11 +1,11 @@
-#include "orrery/planner/crew/desk.h"
+#include "orrery/planner/workers/search_context.h"
 
 #include "orrery/base/error.h"
 #include "orrery/planner/store/point_bytes.h"
 
 namespace orrery {
 
-Desk::Desk(const With& with) : with_(with) {
+SearchContext::SearchContext(const With& with) : with_(with) {
   if (with_.ranks != nullptr && with_.ranks->size() == 1) with_.ranks = nullptr;
   if (!first()) {
     helper_.emplace(*with_.ranks);
@@ -13,12 +13,12 @@ Desk::Desk(const With& with) : with_(with) {
   }
 }
 
-Desk::~Desk() {
+SearchContext::~SearchContext() {
   dealer_.reset();
-  if (shared() && first()) dismiss(*with_.ranks);
+  if (shared() && first()) end_search(*with_.ranks);
 }
 
-std::optional<std::string> Desk::find(const std::string& key) {
+std::optional<std::string> SearchContext::find(const std::string& key) {
   const std::scoped_lock lock(mutex_);
   if (const auto it = known_.find(key); it != known_.end()) return it->second;
   if (with_.store == nullptr) return std::nullopt;
@@ -30,13 +30,13 @@ std::optional<std::string> Desk::find(const std::string& key) {
   return found;
 }
 
-void Desk::keep(const std::string& key, const std::string& value) {
+void SearchContext::keep(const std::string& key, const std::string& value) {
   const std::scoped_lock lock(mutex_);
   if (shared() && known_.emplace(key, value).second) of_stage_.emplace_back(key, value);
   if (with_.store != nullptr) with_.store->keep(key, value);
 }
 
-std::string Desk::value(const Text& key_of, const Text& compute) {
+std::string SearchContext::value(const Text& key_of, const Text& compute) {
   check();
   if (dealer_) dealer_->look();
   if (!keeps()) {
@@ -59,7 +59,7 @@ std::string Desk::value(const Text& key_of, const Text& compute) {
   return value;
 }
 
-Point Desk::point(const Text& key, const std::function<Point()>& compute) {
+Point SearchContext::point(const Text& key, const std::function<Point()>& compute) {
   if (!keeps()) {
     check();
     Point out = compute();
@@ -83,8 +83,8 @@ Point Desk::point(const Text& key, const std::function<Point()>& compute) {
   return read_point(in);
 }
 
-void Desk::together(const std::string& stage, std::size_t tasks, const Task& task,
-                    const std::function<void()>& through, Deal deal) {
+void SearchContext::together(const std::string& stage, std::size_t tasks, const Task& task,
+                             const std::function<void()>& through, Deal deal) {
   state_.stage = stage, state_.done = 0, state_.all = static_cast<std::int64_t>(tasks);
   show();
   if (!shared() || alone_) return through();
@@ -111,34 +111,34 @@ void Desk::together(const std::string& stage, std::size_t tasks, const Task& tas
   if (stopped_) with_.ranks = nullptr;
 }
 
-void Desk::reach(std::size_t task) {
+void SearchContext::reach(std::size_t task) {
   check();
   state_.done = static_cast<std::int64_t>(task);
   show();
   if (dealer_) dealer_->reach(task, task_, [this] { check(); });
 }
 
-void Desk::hint(double value) {
+void SearchContext::hint(double value) {
   if (dealer_) dealer_->hint(value);
 }
 
-void Desk::tell(std::int64_t survivors, const std::string& best) {
+void SearchContext::tell(std::int64_t survivors, const std::string& best) {
   state_.survivors = survivors;
   if (!best.empty()) state_.best = best;
 }
 
-void Desk::answer_alone() {
-  if (!first()) throw Dismissed();
+void SearchContext::answer_alone() {
+  if (!first()) throw SearchOver();
   alone_ = true;
 }
 
-void Desk::check() {
+void SearchContext::check() {
   if (finishing_ || with_.watcher == nullptr || !with_.watcher->stops()) return;
   stopped_ = true;
   throw Stopped();
 }
 
-void Desk::show() {
+void SearchContext::show() {
   if (with_.watcher != nullptr) with_.watcher->see(state_);
 }
 

@@ -1,5 +1,5 @@
 // Do plans have the same bytes, wherever their results come from?
-#include "orrery/planner/crew/desk.h"
+#include "orrery/planner/workers/search_context.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@
 #include "orrery/scenario/document/scenario_sweep.h"
 
 namespace orrery {
-namespace desk_test {
+namespace search_context_test {
 
 using ::testing::HasSubstr;
 
@@ -49,22 +49,23 @@ const std::vector<std::string> kQuestions = {
     "global_batch: 64}, plan: {gpu: [l40s], gpu_counts: [8], objective: cost}}"};
 
 // All of an answer, or the message why there is none; "" on ranks that do not answer.
-std::string answered(const Scenario& asked, Desk& desk) {
+std::string answered(const Scenario& asked, SearchContext& context) {
   Runner runner{Bundle()};
   try {
-    const Answer a = asked.as<PlanQuestion>().training ? find_run_plans(runner, asked, desk).answer
-                                                       : find_plans(runner, asked, desk).answer;
+    const Answer a = asked.as<PlanQuestion>().training
+                         ? find_run_plans(runner, asked, context).answer
+                         : find_plans(runner, asked, context).answer;
     return to_json(a, true).dump(1);
   } catch (const Infeasible& e) {
     return e.what();
-  } catch (const Dismissed&) {
+  } catch (const SearchOver&) {
     return "";
   }
 }
 
 std::string answered_alone(const Scenario& asked) {
-  Desk desk;
-  return answered(asked, desk);
+  SearchContext context;
+  return answered(asked, context);
 }
 
 // Counts the results that a search computes and those that it finds; ends it on request.
@@ -80,15 +81,15 @@ class Counts : public SearchWatcher {
   SearchState state_;
 };
 
-class DeskTest : public ::testing::Test {
+class SearchContextTest : public ::testing::Test {
  protected:
-  ~DeskTest() override {
+  ~SearchContextTest() override {
     for (const char* end : {"", "-wal", "-shm"}) std::filesystem::remove(path_ + end);
   }
   const ResultStore::Scope scope_ = {"1", "c"};
   const std::string path_ =
       (std::filesystem::path(::testing::TempDir()) /
-       (std::string("desk-") + ::testing::UnitTest::GetInstance()->current_test_info()->name()))
+       (std::string("context-") + ::testing::UnitTest::GetInstance()->current_test_info()->name()))
           .string();
 };
 
@@ -100,15 +101,15 @@ std::vector<std::string> answered_by(int ranks, const std::vector<Scenario>& ask
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < all.size(); ++i) {
     threads.emplace_back([&, i] {
-      Desk desk({i == 0 ? store : nullptr, nullptr, all[i].get()});
-      for (const Scenario& s : asked) out[i] += answered(s, desk);
+      SearchContext context({i == 0 ? store : nullptr, nullptr, all[i].get()});
+      for (const Scenario& s : asked) out[i] += answered(s, context);
     });
   }
   for (std::thread& t : threads) t.join();
   return out;
 }
 
-TEST_F(DeskTest, AnswersHaveTheSameBytesForAnyNumberOfRanks) {
+TEST_F(SearchContextTest, AnswersHaveTheSameBytesForAnyNumberOfRanks) {
   for (const std::string& text : kQuestions) {
     const Scenario asked = question(text);
     const std::string alone = answered_alone(asked);
@@ -120,7 +121,7 @@ TEST_F(DeskTest, AnswersHaveTheSameBytesForAnyNumberOfRanks) {
   }
 }
 
-TEST_F(DeskTest, RanksShareOneQuestionAfterTheOther) {
+TEST_F(SearchContextTest, RanksShareOneQuestionAfterTheOther) {
   std::vector<Scenario> asked;
   std::string alone;
   for (const std::string& text : kQuestions) {
@@ -130,27 +131,27 @@ TEST_F(DeskTest, RanksShareOneQuestionAfterTheOther) {
   EXPECT_EQ(answered_by(2, asked).front(), alone);
 }
 
-TEST_F(DeskTest, RanksShareTheWork) {
+TEST_F(SearchContextTest, RanksShareTheWork) {
   const Scenario asked = question(kQuestions.front());
   const auto all = thread_ranks(2);
   Counts alone, first;
   {
-    Desk desk({nullptr, &alone, nullptr});
-    answered(asked, desk);
+    SearchContext context({nullptr, &alone, nullptr});
+    answered(asked, context);
   }
   std::thread other([&] {
-    Desk desk({nullptr, nullptr, all[1].get()});
-    answered(asked, desk);
+    SearchContext context({nullptr, nullptr, all[1].get()});
+    answered(asked, context);
   });
   {
-    Desk desk({nullptr, &first, all[0].get()});
-    answered(asked, desk);
+    SearchContext context({nullptr, &first, all[0].get()});
+    answered(asked, context);
   }
   other.join();
   EXPECT_LT(first.state().computed, alone.state().computed);
 }
 
-TEST_F(DeskTest, AStoreChangesNothingAndNothingIsComputedTwice) {
+TEST_F(SearchContextTest, AStoreChangesNothingAndNothingIsComputedTwice) {
   for (const std::string& text : kQuestions) {
     const Scenario asked = question(text);
     const std::string alone = answered_alone(asked);
@@ -158,8 +159,8 @@ TEST_F(DeskTest, AStoreChangesNothingAndNothingIsComputedTwice) {
     ResultStore store(path_, scope_);
     for (int time = 0; time < 2; ++time) {
       Counts counts;
-      Desk desk({&store, &counts, nullptr});
-      EXPECT_EQ(answered(asked, desk), alone) << text;
+      SearchContext context({&store, &counts, nullptr});
+      EXPECT_EQ(answered(asked, context), alone) << text;
       if (time == 1) {
         EXPECT_EQ(counts.state().computed, 0) << text;
       }
@@ -169,13 +170,13 @@ TEST_F(DeskTest, AStoreChangesNothingAndNothingIsComputedTwice) {
 }
 
 // Where a search is killed after some results, the next one computes the rest alone.
-TEST_F(DeskTest, ASearchGoesOnWhereAnotherOneEnded) {
+TEST_F(SearchContextTest, ASearchGoesOnWhereAnotherOneEnded) {
   for (const std::size_t i : {0U, 4U}) {
     const Scenario asked = question(kQuestions[i]);
     std::filesystem::remove(path_);
     ResultStore store(path_, scope_);
     Counts all;
-    Desk counted({nullptr, &all, nullptr});
+    SearchContext counted({nullptr, &all, nullptr});
     const std::string alone = answered(asked, counted);
     const std::int64_t results = all.state().computed;
     class Killed : public Counts {
@@ -191,29 +192,29 @@ TEST_F(DeskTest, ASearchGoesOnWhereAnotherOneEnded) {
     };
     Killed killed(results / 2);
     {
-      Desk desk({&store, &killed, nullptr});
-      EXPECT_THROW(answered(asked, desk), std::runtime_error);
+      SearchContext context({&store, &killed, nullptr});
+      EXPECT_THROW(answered(asked, context), std::runtime_error);
     }
     const std::int64_t before = store.size();
     EXPECT_GE(before, results / 4);
     Counts rest;
-    Desk desk({&store, &rest, nullptr});
-    EXPECT_EQ(answered(asked, desk), alone);
+    SearchContext context({&store, &rest, nullptr});
+    EXPECT_EQ(answered(asked, context), alone);
     EXPECT_EQ(rest.state().computed, store.size() - before);
     EXPECT_LT(rest.state().computed, results);
   }
 }
 
-TEST_F(DeskTest, PlansOfOneLoadShareResults) {
+TEST_F(SearchContextTest, PlansOfOneLoadShareResults) {
   ResultStore store(path_, scope_);
   const auto ask = [&](const std::string& more) {
     Counts counts;
-    Desk desk({&store, &counts, nullptr});
+    SearchContext context({&store, &counts, nullptr});
     answered(question(fmt::format(
                  "{{model: llama-3-8b, cost: {{price: 2}}, load: {{rate: 6, requests: 100, isl: "
                  "512, osl: 64}}, slo: {{tpot: 30 ms}}, plan: {{gpu: [h100-sxm], pp: [1], {}}}}}",
                  more)),
-             desk);
+             context);
     return counts.state();
   };
   ask("tp: [1]");
@@ -223,20 +224,20 @@ TEST_F(DeskTest, PlansOfOneLoadShareResults) {
   EXPECT_EQ(ask("tp: [1], objective: gpus").computed, 0);
 }
 
-TEST_F(DeskTest, AFullDiskLosesNoAnswer) {
+TEST_F(SearchContextTest, AFullDiskLosesNoAnswer) {
   const Scenario asked = question(kQuestions.front());
   ResultStore store(path_, scope_);
   store.limit_pages(10);
-  Desk desk({&store, nullptr, nullptr});
-  EXPECT_EQ(answered(asked, desk), answered_alone(asked));
+  SearchContext context({&store, nullptr, nullptr});
+  EXPECT_EQ(answered(asked, context), answered_alone(asked));
   EXPECT_THAT(store.failure(), HasSubstr("the disk is full"));
 }
 
-TEST_F(DeskTest, AStoppedSearchHasTheBestSoFarAndSaysSo) {
+TEST_F(SearchContextTest, AStoppedSearchHasTheBestSoFarAndSaysSo) {
   for (const std::size_t i : {0U, 1U, 3U, 4U}) {
     const Scenario asked = question(kQuestions[i]);
     Counts all;
-    Desk whole({nullptr, &all, nullptr});
+    SearchContext whole({nullptr, &all, nullptr});
     const auto end = nlohmann::ordered_json::parse(answered(asked, whole));
     EXPECT_EQ(end["complete"], true);
     int plans = 0;
@@ -244,9 +245,9 @@ TEST_F(DeskTest, AStoppedSearchHasTheBestSoFarAndSaysSo) {
       const auto most =
           static_cast<std::int64_t>(share * static_cast<double>(all.state().computed));
       Counts counts(most);
-      Desk desk({nullptr, &counts, nullptr});
+      SearchContext context({nullptr, &counts, nullptr});
       try {
-        const auto found = nlohmann::ordered_json::parse(answered(asked, desk));
+        const auto found = nlohmann::ordered_json::parse(answered(asked, context));
         ++plans;
         EXPECT_EQ(found["complete"], false) << share;
         EXPECT_THAT(found["points"][0].dump(), HasSubstr("incomplete, because")) << share;
@@ -258,19 +259,19 @@ TEST_F(DeskTest, AStoppedSearchHasTheBestSoFarAndSaysSo) {
   }
 }
 
-TEST_F(DeskTest, AStoppedSearchOfRanksEndsOnAll) {
+TEST_F(SearchContextTest, AStoppedSearchOfRanksEndsOnAll) {
   const Scenario asked = question(kQuestions.front());
   const auto all = thread_ranks(2);
   std::thread other([&] {
-    Desk desk({nullptr, nullptr, all[1].get()});
-    EXPECT_EQ(answered(asked, desk), "");
-    EXPECT_EQ(answered(asked, desk), "");  // and it waits for nothing
+    SearchContext context({nullptr, nullptr, all[1].get()});
+    EXPECT_EQ(answered(asked, context), "");
+    EXPECT_EQ(answered(asked, context), "");  // and it waits for nothing
   });
   Counts counts(3);
   {
-    Desk desk({nullptr, &counts, all[0].get()});
+    SearchContext context({nullptr, &counts, all[0].get()});
     try {
-      answered(asked, desk);
+      answered(asked, context);
     } catch (const Stopped&) {
     }
   }
@@ -278,24 +279,24 @@ TEST_F(DeskTest, AStoppedSearchOfRanksEndsOnAll) {
 }
 
 // A wrong question is refused by every rank, of which one says so.
-TEST_F(DeskTest, AWrongQuestionEndsOnAll) {
+TEST_F(SearchContextTest, AWrongQuestionEndsOnAll) {
   const Scenario asked = question(
       "{model: llama-3-8b, load: {requests: 100, isl: 512, osl: 64}, slo: {tpot: 30 ms}, plan: "
       "{gpu: [h100-sxm], tp: [1, 2], pp: [1], objective: throughput}}");
   const auto all = thread_ranks(2);
   std::thread other([&] {
-    Desk desk({nullptr, nullptr, all[1].get()});
+    SearchContext context({nullptr, nullptr, all[1].get()});
     try {
-      EXPECT_EQ(answered(asked, desk), "");
+      EXPECT_EQ(answered(asked, context), "");
     } catch (const InputError&) {
     }
   });
   {
-    Desk desk({nullptr, nullptr, all[0].get()});
-    EXPECT_THROW(answered(asked, desk), InputError);
+    SearchContext context({nullptr, nullptr, all[0].get()});
+    EXPECT_THROW(answered(asked, context), InputError);
   }
   other.join();
 }
 
-}  // namespace desk_test
+}  // namespace search_context_test
 }  // namespace orrery

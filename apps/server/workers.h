@@ -1,5 +1,5 @@
-// The worker processes of a server: some for quick questions, some for long ones. Long questions
-// wait for each other, never for them the quick ones.
+// The worker processes of a server. Some answer quick questions, the others long ones, so that a
+// quick question never waits for a long one.
 #pragma once
 
 #include <sys/types.h>
@@ -20,9 +20,9 @@ namespace orrery::server {
 using Ticket = std::uint64_t;  // of a question that was handed in
 using ServeClock = std::chrono::steady_clock;
 
-class Crew {
+class Workers {
  public:
-  // Who is told what comes of questions.
+  // Receives the progress and the answers of questions.
   class Listener {
    public:
     virtual ~Listener() = default;
@@ -35,11 +35,11 @@ class Crew {
     std::function<void(int fd)> forget;
   };
 
-  // The listener and the poll outlive the crew.
-  Crew(Bundle bundle, bool overlaid, const ServeLimits& limits, Listener& listener, Poll poll);
-  ~Crew();  // ends all workers
-  Crew(const Crew&) = delete;
-  Crew& operator=(const Crew&) = delete;
+  // The listener and the poll outlive the workers.
+  Workers(Bundle bundle, bool overlaid, const ServeLimits& limits, Listener& listener, Poll poll);
+  ~Workers();  // ends all workers
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
 
   // Starts the workers.
   void begin();
