@@ -17,9 +17,10 @@ orrery::Answer two_points() {
   for (const double n : {1.0, 2.0}) {
     orrery::Point p;
     p.at = {{"n", n}, {"gpu", "g"}};
-    orrery::Metric m = orrery::exact_metric("x", "ms", n);
-    m.low90 = 0, m.high90 = 3;
-    p.metrics = {m, orrery::exact_metric("y", "", 0)};
+    orrery::Metric x, y;
+    x.name = "x", x.unit = "ms", x.value = n, x.high90 = 3;
+    y.name = "y";
+    p.metrics = {x, y};
     p.memory = {{"w", orrery::Bytes(1e9)}};
     p.notes = {"note"};
     orrery::KernelRow row;

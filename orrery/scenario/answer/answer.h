@@ -28,7 +28,7 @@ struct Metric {
   Origin origin = Origin::kExact;
   Subject subject = Subject::kOther;
   Better better = Better::kNeither;
-  std::optional<double> percentile;  // of a distribution: 95 of "tpot_p95"
+  std::optional<double> percentile = {};  // of a distribution: 95 of "tpot_p95"
 
   bool has_interval() const { return low90 < high90; }
 };

@@ -1,5 +1,5 @@
-// The table of figures: for each figure of an answer its name, its unit, which way is better, what it
-// is about, the questions that have it, and its meaning.
+// The table of figures: for each figure of an answer its name, its unit, which way is better, its
+// subject, the questions that have it, and its meaning.
 //
 // Code that makes a figure names it here ("ttft"); a name that the table lacks does not compile. A
 // kind of question may have a table of its own (QuestionKind::figures) for figures that no other
@@ -442,9 +442,9 @@ consteval FigureRef own_figure(const char (&name)[kSize]) {
 // The name of a percentile of a figure, from 0 to 100: "tpot_p95".
 std::string percentile_name(std::string_view figure, double percentile);
 
-// The figure that a user names. "ttft_p99" and "collocated_ttft" are those of ttft, "ttft_class_chat"
-// that of ttft_class_. If several questions have the name, it is that of the first. Null if there is
-// none.
+// The figure that a user names. "ttft_p99" and "collocated_ttft" are those of ttft,
+// "ttft_class_chat" that of ttft_class_. If several questions have the name, it is that of the
+// first. Null if there is none.
 const Figure* find_figure(std::string_view name);
 
 }  // namespace orrery
