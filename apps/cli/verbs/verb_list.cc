@@ -105,6 +105,14 @@ std::vector<Json> accelerator_facts(const Bundle& bundle) {
 }
 
 // A document's keys and values, as they are written.
+Json figure_facts(const Figure& f) {
+  Json facts = {{"id", f.name}, {"asked", f.asked}};
+  if (!f.unit.empty()) facts["unit"] = f.unit;
+  if (f.better != Better::kNeither) facts["better"] = f.better == Better::kLess ? "less" : "more";
+  facts["doc"] = f.meaning;
+  return facts;
+}
+
 Json document_json(const Node& node) {
   if (!node.is_map() && !node.is_list()) return node.as_string();
   Json out = node.is_map() ? Json::object() : Json::array();
@@ -355,8 +363,7 @@ Json show(const std::string& name, const Bundle& bundle) {
     for (Json& row : collect(kind, bundle))
       if (row["id"].get<std::string>() == canonical_name(name)) return row;
   }
-  if (const Figure* m = all_kinds().figure_of(name))
-    return {{"id", m->name}, {"asked", m->asked}, {"doc", m->meaning}};
+  if (const Figure* f = all_kinds().figure_of(name)) return figure_facts(*f);
   std::vector<std::string> known = catalog.gpu_ids();
   const auto models = model_ids(bundle), nodes = catalog.node_type_ids();
   for (const ModelVariant& v : model_variants(bundle)) known.push_back(v.id);

@@ -28,8 +28,7 @@ void add_best_start(const PlantAccount& account, const Estimate<Grams>& run, dou
   const double deferred = kept + (run.value.value() - kept) * best.mean / series.mean;
   Estimate<Grams> least = run;
   least.value = Grams(deferred);
-  p.metrics.push_back(
-      metric("deferred_carbon_per_request", least, r.output_tokens / real(osl)));
+  p.metrics.push_back(metric("deferred_carbon_per_request", least, r.output_tokens / real(osl)));
   p.notes.push_back(fmt::format(
       "a run of {:.3g} h that can wait emits least from hour {} of the series on: {:.4g} g for a "
       "kWh in place of {:.4g}",

@@ -55,7 +55,7 @@ std::optional<Estimate<Usd>> price_of_hour(const GpuPrice* price, double gpus,
   if (price == nullptr) return std::nullopt;
   if (!price->electricity) return price->hour.scaled(gpus);
   if (!account.plant) {
-    p.notes.push_back("the costs are without electricity: the GPUs' power is not known");
+    p.notes.emplace_back("the costs are without electricity: the GPUs' power is not known");
     return price->hour.scaled(gpus);
   }
   return account.plant->with_electricity(*price, {*account.power, gpus, 0});
