@@ -13,7 +13,7 @@ ask() {
   orrery "$@" estimate -m llama-3-8b -g "$gpu" -o json &&
     orrery "$@" simulate -m llama-3-8b -g "$gpu" --rate 4 --requests 50 -o json &&
     orrery "$@" train -m llama-3-8b -g "$gpu" --gpus 1 --global-batch 8 -o json &&
-    orrery "$@" kernel attention-decode -g "$gpu" --context 4096 -o json &&
+    orrery "$@" kernel decode -g "$gpu" --context 4096 -o json &&
     orrery "$@" kernel gemm -g "$gpu" -m 1,4096 -n 8192 -k 8192 -o json
 }
 noted() { grep -c 'the architecture feynman has no file' <<<"$1" || true; }

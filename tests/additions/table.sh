@@ -11,7 +11,7 @@ areas=orrery/validate/areas/areas.cc
 sed -i -e 's|^#include "orrery/validate/judge/training_memory.h"|&\n#include "orrery/validate/judge/weights.h"|' \
   -e 's|std::array<ValidationArea, 13> kAreas = {{|std::array<ValidationArea, 14> kAreas = {{\n    {"weights", "memory", "memory/weights.csv", false, "Weights on a GPU. Nothing is fitted."},|' \
   -e 's|std::array<std::string_view, 13> kByTime = {|std::array<std::string_view, 14> kByTime = {"weights",|' \
-  -e 's|^  if (area == "layers") return|  if (area == "weights") return validate_weights(dir, bundle);\n&|' $areas
+  -e 's|^  if (area == "layers") return|  if (area == "weights") return validate_weights(dir, bundle);\n&|' "$areas"
 touches 3
 compile orrery
 

@@ -11,17 +11,7 @@
 #include "orrery/base/error.h"
 #include "orrery/validate/areas/areas.h"
 #include "orrery/validate/choices/planner_choices.h"
-#include "orrery/validate/edge/judge_edge.h"
-#include "orrery/validate/energy/judge_energy.h"
-#include "orrery/validate/judge/accelerator.h"
-#include "orrery/validate/judge/inference.h"
-#include "orrery/validate/judge/layers.h"
-#include "orrery/validate/judge/network.h"
-#include "orrery/validate/judge/neusight.h"
-#include "orrery/validate/judge/serving.h"
-#include "orrery/validate/judge/steps.h"
 #include "orrery/validate/judge/training.h"
-#include "orrery/validate/judge/training_memory.h"
 #include "orrery/validate/report/baseline.h"
 
 namespace orrery::cli {
@@ -121,20 +111,8 @@ void print_area(const ValidateOptions& o, const Bundle& bundle) {
       for (const std::string& remark : v.remarks) fmt::print("{}\n", remark);
     return;
   }
-  const auto rows_of = [&]() -> ValidationReport {
-    const ConstantsChoice constants = o.constants();
-    if (o.area == "layers") return validate_layers(o.data, o.table, bundle);
-    if (o.area == "steps") return validate_steps(o.data, o.table, bundle);
-    if (o.area == "inference") return validate_inference(o.data, o.table, bundle, constants);
-    if (o.area == "serving") return validate_serving(o.data, o.table, bundle, constants);
-    if (o.area == "network") return validate_network(o.data, o.table, bundle, constants);
-    if (o.area == "neusight") return validate_neusight(o.data, o.table, bundle);
-    if (o.area == "accelerator") return validate_accelerator(o.data, o.table, bundle);
-    if (o.area == "energy") return validate_energy(o.data, o.table, bundle);
-    if (o.area == "edge") return validate_edge(o.data, o.table, bundle);
-    return validate_training_memory(o.data, o.table, bundle, constants);
-  };
-  const ValidationReport report = rows_of();
+  const ValidationReport report =
+      judged_rows(validation_area(o.area), o.data, o.table, bundle, o.constants());
   if (json && o.area == "accelerator") {
     // Its cases are judged one by one, to the last digit.
     return fmt::print("{}\n", to_json_with_rows(report).dump(1));

@@ -123,36 +123,21 @@ void add_systems(std::vector<ValidationRow>& rows) {
   }
 }
 
-ValidationReport rows_of(std::string_view area, const std::filesystem::path& dir,
+// The rows of an area as its report has them: with the predictions of other tools.
+ValidationReport rows_of(const ValidationArea& of, const std::filesystem::path& dir,
                          const std::string& table, const Bundle& bundle, ConstantsChoice constants,
                          std::vector<std::string>& remarks_out) {
-  ValidationReport r;
-  if (area == "layers") return validate_layers(dir, table, bundle);
-  if (area == "steps") return validate_steps(dir, table, bundle);
-  if (area == "accelerator") return validate_accelerator(dir, table, bundle);
-  if (area == "edge") return validate_edge(dir, table, bundle);
-  if (area == "energy") return validate_energy(dir, table, bundle);
-  if (area == "network") {
-    r = validate_network(dir, table, bundle, constants);
-    add_systems(r.rows);
-    return r;
-  }
+  const std::string_view area = of.name;
   if (area == "training") return training_rows(dir, table, bundle, constants, remarks_out);
   if (area == "planner") {
     PlannerValidation v = validate_planner(dir, table, bundle, constants);
     remarks_out = std::move(v.remarks);
     return std::move(v.report);
   }
-  if (area == "inference" || area == "serving") {
-    r = area == "serving" ? validate_serving(dir, table, bundle, constants)
-                          : validate_inference(dir, table, bundle, constants);
-    add_inference_peers(dir, r.rows);
-  } else if (area == "training-memory") {
-    r = validate_training_memory(dir, table, bundle, constants);
-  } else {
-    r = validate_neusight(dir, table, bundle);
-    add_neusight_peers(dir, r.rows);
-  }
+  ValidationReport r = judged_rows(of, dir, table, bundle, constants);
+  if (area == "network") add_systems(r.rows);
+  if (area == "inference" || area == "serving") add_inference_peers(dir, r.rows);
+  if (area == "neusight") add_neusight_peers(dir, r.rows);
   return r;
 }
 
@@ -170,6 +155,22 @@ const ValidationArea& validation_area(const std::string& name) {
                                did_you_mean(name, names)));
 }
 
+ValidationReport judged_rows(const ValidationArea& of, const std::filesystem::path& dir,
+                             const std::string& table, const Bundle& bundle,
+                             ConstantsChoice constants) {
+  const std::string_view area = of.name;
+  if (area == "layers") return validate_layers(dir, table, bundle);
+  if (area == "steps") return validate_steps(dir, table, bundle);
+  if (area == "inference") return validate_inference(dir, table, bundle, constants);
+  if (area == "serving") return validate_serving(dir, table, bundle, constants);
+  if (area == "network") return validate_network(dir, table, bundle, constants);
+  if (area == "neusight") return validate_neusight(dir, table, bundle);
+  if (area == "accelerator") return validate_accelerator(dir, table, bundle);
+  if (area == "energy") return validate_energy(dir, table, bundle);
+  if (area == "edge") return validate_edge(dir, table, bundle);
+  return validate_training_memory(dir, table, bundle, constants);
+}
+
 AreaNotes validate_area(const ValidationArea& area, const std::filesystem::path& dir,
                         const KernelValidation& kernels, const Bundle& bundle,
                         ConstantsChoice constants, const EachRow& each) {
@@ -180,8 +181,7 @@ AreaNotes validate_area(const ValidationArea& area, const std::filesystem::path&
     if (!report.note.empty()) notes.remarks.push_back(report.note);
     return notes;
   }
-  ValidationReport report =
-      rows_of(area.name, dir, kernels.table, bundle, constants, notes.remarks);
+  ValidationReport report = rows_of(area, dir, kernels.table, bundle, constants, notes.remarks);
   if (!report.note.empty()) notes.remarks.insert(notes.remarks.begin(), report.note);
   for (const ValidationRow& row : report.rows) each(row);
   notes.refused = std::move(report.refused);
