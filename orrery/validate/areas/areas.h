@@ -29,7 +29,7 @@ std::span<const ValidationArea> validation_areas();
 // The area of that name. InputError with the nearest name if there is none.
 const ValidationArea& validation_area(const std::string& name);
 
-// The rows of an area that is neither kernels, training nor planner, which have reports of their own.
+// The rows of an area other than kernels, training and planner, which have reports of their own.
 // `dir`: its folder. `table`: the only table that is wanted; empty: all.
 ValidationReport judged_rows(const ValidationArea& area, const std::filesystem::path& dir,
                              const std::string& table, const Bundle& bundle,
