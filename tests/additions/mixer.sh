@@ -20,6 +20,6 @@ compile orrery
 
 model=$here/mixer/config.json
 orrery show "$model" | expect 'retention (16 heads of 160 x 320)' 'orrery show'
-orrery memory -m "$model" -g h100-sxm --tp 1,4 | expect weights 'orrery memory'
+orrery memory -m "$model" -g h100-sxm --tp 1,4 | expect 'GB per GPU' 'orrery memory'
 orrery estimate -m "$model" -g h100-sxm --tp 4 --batch 16 | expect tpot 'orrery estimate'
 orrery train -m "$model" -g h100-sxm --gpus 8 --tp 4 --recompute selective | expect mfu 'orrery train'
