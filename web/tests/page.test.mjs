@@ -247,7 +247,7 @@ await test("draws the steps of a service", {}, async (page) => {
   const card = page.locator("[data-view=events]");
   await card.getByRole("button", { name: "Show" }).click();
   await card.locator(".chart[data-drawn]").nth(1).waitFor();
-  assert.match(await card.locator(".chart").first().getAttribute("aria-label"), /steps of engine 0 in/);
+  assert.match(await card.locator(".chart").first().getAttribute("aria-label"), /slices of engine 0 in/);
   assert.ok((await card.locator(".legend li").allInnerTexts()).includes("decode"));
   await picture(page, "steps");
 });
