@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sourced by the scripts of this folder: a throw-away worktree of what is in the working tree now, in
+# Sourced by the scripts of this folder: a throw-away worktree of the tracked files as they are now, in
 # which an addition is made, built and asked.
 
 # new_tree <name>: makes build/additions/<name>, goes there, and removes it at the exit.

@@ -293,7 +293,7 @@ TEST(LayerLaw, ATrainingPassDoesTwoFlopsForEachMatrixElementAndToken) {
     TrainingJob job = job_of(tp);
     job.seq = 4096;
     if (!trains(m, job)) return;
-    // As many tokens as give each expert whole rows.
+    // The job's 4,096 tokens give each expert whole rows.
     double flops_of_products = 0;
     for (const TrainingOp& op : training_ops(m, job, 0)) {
       const auto* g = std::get_if<Gemm>(&op.op);

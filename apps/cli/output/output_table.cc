@@ -27,9 +27,10 @@ bool is_distribution(const Point& p, std::string_view name) {
          p.find(fmt::format("{}_p99", name));
 }
 
-bool in_distribution(const Point& p, std::string_view name) {
-  const auto end = name.rfind("_p");
-  return is_distribution(p, name) || (end != name.npos && is_distribution(p, name.substr(0, end)));
+bool in_distribution(const Point& p, const Metric& m) {
+  if (!m.percentile) return is_distribution(p, m.name);
+  const std::size_t end = m.name.size() - percentile_name("", *m.percentile).size();
+  return is_distribution(p, std::string_view(m.name).substr(0, end));
 }
 
 std::string distributions_of(const Point& p, const Style& style) {
@@ -67,7 +68,7 @@ std::string metrics_of(const Point& p, const Style& style) {
   if (p.metrics.empty()) return out;
   out += style.dim(fmt::format(fmt::runtime(line), "", "", "", "90 % interval", "origin")) + "\n";
   for (const Metric& own : p.metrics) {
-    if (in_distribution(p, own.name)) continue;
+    if (in_distribution(p, own)) continue;
     const Metric m = readable(own);
     // A long name has a line to itself.
     const bool fits = m.name.size() <= longest;

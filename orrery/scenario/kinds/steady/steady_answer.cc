@@ -23,8 +23,6 @@
 namespace orrery {
 namespace {
 
-constexpr double kMs = 1e-3;
-
 // `layers` are the labels of the model's LayerSpecs.
 void add_terms(Point& point, const char* phase, const StepTime& step,
                const std::vector<std::string>& layers) {

@@ -16,8 +16,8 @@ struct TrainingMachine {
   std::unique_ptr<NetworkModel> network;
 };
 
-// So many of the GPUs in nodes of this type (empty: the GPU's usual one). Points of a sweep that
-// follow each other share it.
+// The machine of `gpus` GPUs in nodes of the type `node` (empty: the GPU's usual one). Points of a
+// sweep that follow each other share it.
 std::shared_ptr<const TrainingMachine> training_machine(Facts& facts, const Gpu& gpu,
                                                         const std::string& node, std::int64_t gpus);
 
