@@ -26,6 +26,7 @@
 #include "apps/server/pages.h"
 #include "apps/server/workers.h"
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 
 namespace orrery::server {
 namespace {
@@ -104,7 +105,7 @@ class Server : private Workers::Listener {
     for (bool ended = false; !ended;) {
       const int n = epoll_wait(poll_, events.data(), static_cast<int>(events.size()), 200);
       for (int i = 0; i < n; ++i) {
-        const epoll_event& e = events[static_cast<std::size_t>(i)];
+        const epoll_event& e = events[index(i)];
         if (e.data.fd == signals) {
           ended = true;
         } else if (e.data.fd == listener_) {

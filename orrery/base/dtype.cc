@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 
 namespace orrery {
 
@@ -14,7 +15,7 @@ std::span<const std::string> dtype_names() {
   return kNames;
 }
 
-std::string_view to_text(Dtype dtype) { return dtype_names()[static_cast<std::size_t>(dtype)]; }
+std::string_view to_text(Dtype dtype) { return dtype_names()[index(dtype)]; }
 
 std::optional<Dtype> parse_dtype(std::string_view text) {
   std::string name = canonical_name(text);

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "orrery/base/index.h"
 #include "orrery/base/units.h"
 
 namespace orrery {
@@ -31,7 +32,7 @@ std::optional<Dtype> parse_dtype(std::string_view text);
 // fp32.
 constexpr Bytes bytes_per_element(Dtype dtype) {
   constexpr std::array<double, 9> kBytes = {8, 4, 4, 2, 2, 1, 1, 0.5, 0.5};  // by Dtype
-  return Bytes(kBytes[static_cast<std::size_t>(dtype)]);
+  return Bytes(kBytes[index(dtype)]);
 }
 
 }  // namespace orrery

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "orrery/base/index.h"
 #include "orrery/base/random.h"
 
 namespace orrery {
@@ -27,7 +28,7 @@ std::string_view to_text(Origin origin) {
 std::string_view to_text(Family family) {
   static constexpr std::array<std::string_view, kFamilies> kNames = {
       "gemm", "attention", "moe", "mla", "elementwise", "collective", "host", "other"};
-  return kNames[static_cast<std::size_t>(family)];
+  return kNames[index(family)];
 }
 
 // P. J. Acklam, "An algorithm for computing the inverse normal cumulative distribution function",

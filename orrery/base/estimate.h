@@ -24,6 +24,7 @@
 #include <string_view>
 #include <vector>
 
+#include "orrery/base/index.h"
 #include "orrery/base/units.h"
 
 namespace orrery {

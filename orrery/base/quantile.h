@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "orrery/base/index.h"
+
 namespace orrery {
 
 // The p-quantile with linear interpolation between order statistics (numpy's default): position
@@ -19,7 +21,7 @@ inline double quantile(std::vector<double> sample, double p) {
   const double position = p * static_cast<double>(sample.size() - 1);
   const auto below = static_cast<std::ptrdiff_t>(std::floor(position));
   std::nth_element(sample.begin(), sample.begin() + below, sample.end());
-  const double low = sample[static_cast<std::size_t>(below)];
+  const double low = sample[index(below)];
   const double fraction = position - static_cast<double>(below);
   if (fraction == 0) return low;
   return low + fraction * (*std::min_element(sample.begin() + below + 1, sample.end()) - low);

@@ -17,6 +17,8 @@
 #include <cstdint>
 #include <numbers>
 
+#include "orrery/base/index.h"
+
 namespace orrery {
 
 namespace quick_math {
@@ -153,8 +155,7 @@ inline double quick_log2(Whole n) {
   const double series = (1 + r * c1) + square * ((c2 + r * c3) + square * (c4 + r * c5));
   const auto whole = static_cast<std::int64_t>(k);
   const auto exponent = static_cast<std::uint64_t>((whole >> 6) + 1023) << 52;
-  return std::bit_cast<double>(exponent) *
-         quick_math::kPower[static_cast<std::size_t>(whole & 63)] * series;
+  return std::bit_cast<double>(exponent) * quick_math::kPower[index(whole & 63)] * series;
 }
 // exp of any number; below -700 and above 700 it is exp of these.
 [[gnu::always_inline]] inline double quick_exp(double x) {

@@ -145,11 +145,4 @@ constexpr double real(N n) {
   return static_cast<double>(n);
 }
 
-// The position of an enumerator in a table with one entry for each.
-template <class Enum>
-  requires std::is_enum_v<Enum>
-constexpr std::size_t index(Enum e) {
-  return static_cast<std::size_t>(e);
-}
-
 }  // namespace orrery

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 #include "orrery/hardware/catalog_file.h"
 
 namespace orrery {

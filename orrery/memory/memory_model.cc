@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "orrery/base/index.h"
 #include "orrery/memory/activations.h"
 #include "orrery/memory/expert_buffers.h"
 #include "orrery/memory/kv_cache.h"
@@ -107,7 +108,7 @@ MemoryBreakdown MemoryModel::stage_load(int stage, std::int64_t sequences,
     sampled = group;
   }
   MemoryBreakdown m;
-  m.weights = weights_[static_cast<std::size_t>(stage)];
+  m.weights = weights_[index(stage)];
   m.kv_cache = stage_sequence(stage, tokens) * static_cast<double>(group);
   m.activations = activation_peak(model_, plan_, precision_, stage, step, sampled);
   m.workspace = memory_.workspace + expert_buffers(model_, plan_);

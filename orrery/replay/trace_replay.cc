@@ -6,6 +6,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "orrery/base/index.h"
+
 namespace orrery {
 namespace {
 
@@ -46,7 +48,7 @@ void expose(const TraceGraph& g, const ReplayedTrace& r, std::array<Nanoseconds,
     if (classes == 0) idle += turn.at - now;
     if (classes == 1) alone[which] += turn.at - now;
     now = turn.at;
-    running[static_cast<std::size_t>(turn.is)] += turn.change;
+    running[index(turn.is)] += turn.change;
   }
   idle += r.total - now;
 }
@@ -87,7 +89,7 @@ ReplayBreakdown break_down(const KinetoTrace& t, const TraceGraph& g, const Repl
     const TraceNode& n = g.nodes[i];
     if (n.kind != TraceNode::Kind::kGpu) continue;
     const Seconds busy = seconds_of(r.end[i] - r.start[i]) * per;
-    auto& c = b.classes[static_cast<std::size_t>(n.is)];
+    auto& c = b.classes[index(n.is)];
     c.busy += busy, c.kernels += 1;
     streams[n.lane].busy += busy, streams[n.lane].kernels += 1;
   }
@@ -112,7 +114,7 @@ ReplayBreakdown break_down(const KinetoTrace& t, const TraceGraph& g, const Repl
   for (std::uint32_t i = r.last;; i = r.cause[i]) {
     const TraceNode& n = g.nodes[i];
     if (n.kind == TraceNode::Kind::kGpu) {
-      b.classes[static_cast<std::size_t>(n.is)].critical += seconds_of(r.end[i] - r.start[i]) * per;
+      b.classes[index(n.is)].critical += seconds_of(r.end[i] - r.start[i]) * per;
     }
     b.unexplained += seconds_of(n.unexplained) * per;
     const std::uint32_t from = r.cause[i];
@@ -127,7 +129,7 @@ ReplayBreakdown break_down(const KinetoTrace& t, const TraceGraph& g, const Repl
     if (of_thread) {
       b.cpu += gap;
     } else if (between < Nanoseconds(0) && g.nodes[from].kind == TraceNode::Kind::kGpu) {
-      b.classes[static_cast<std::size_t>(g.nodes[from].is)].critical += gap;
+      b.classes[index(g.nodes[from].is)].critical += gap;
     } else {
       b.lags += gap;
     }

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "orrery/base/index.h"
+
 namespace orrery {
 namespace {
 
@@ -45,7 +47,7 @@ double mixed_decode_factor(const EngineProfile::Kernels& kernels, const DecodeAt
 void TimeSum::add(Family family, const Estimate<Seconds>& time, Seconds call) {
   const double v = time.value.value(), own = v * time.own;
   total_ += v;
-  shared_[static_cast<std::size_t>(family)] += v * time.shared;
+  shared_[index(family)] += v * time.shared;
   origin_ = std::max(origin_, time.origin);
   if (call <= Seconds(0)) {
     own_squared_ += own * own;

@@ -4,6 +4,8 @@
 #include <utility>
 #include <variant>
 
+#include "orrery/base/index.h"
+
 namespace orrery {
 namespace {
 
@@ -22,8 +24,7 @@ std::vector<bool> moving_specs(const Program& program) {
 }
 
 bool is_in(const std::vector<bool>& specs, int spec) {
-  return spec >= 0 && static_cast<std::size_t>(spec) < specs.size() &&
-         specs[static_cast<std::size_t>(spec)];
+  return spec >= 0 && static_cast<std::size_t>(spec) < specs.size() && specs[index(spec)];
 }
 
 }  // namespace
@@ -81,7 +82,7 @@ bool OverlappedMoves::halves(const ProgramOp& op) const { return on_ && is_in(mo
 
 void OverlappedMoves::add_move(const StepTerm& term, Seconds call) {
   moves_.push_back({term, term.time, call});
-  Layers& l = layers_[static_cast<std::size_t>(term.op.spec)];
+  Layers& l = layers_[index(term.op.spec)];
   (term.op.move->combine ? l.combine : l.dispatch) += term.time.value;
 }
 
@@ -89,7 +90,7 @@ void OverlappedMoves::add_kernel(const ProgramOp& op, Seconds time) {
   if (!halves(op)) return;
   if (op.spec != spec_) spec_ = op.spec, in_core_ = false;
   in_core_ |= attends(op.op) || std::holds_alternative<LinearAttentionCore>(op.op);
-  Layers& l = layers_[static_cast<std::size_t>(op.spec)];
+  Layers& l = layers_[index(op.spec)];
   Seconds& part = std::holds_alternative<MoeExperts>(op.op) ? l.experts
                   : op.shared_expert                        ? l.shared
                   : in_core_                                ? l.core
@@ -133,7 +134,7 @@ OverlappedMoves::Exposed OverlappedMoves::combine(const Layers& l) const {
 std::vector<OverlappedMoves::Move> OverlappedMoves::exposed() const {
   std::vector<Move> out = moves_;
   for (Move& m : out) {
-    const Layers& l = layers_[static_cast<std::size_t>(m.term.op.spec)];
+    const Layers& l = layers_[index(m.term.op.spec)];
     const Seconds whole = m.term.op.move->combine ? l.combine : l.dispatch;
     if (whole <= Seconds(0)) continue;
     const Exposed x = m.term.op.move->combine ? combine(l) : dispatch(l);

@@ -12,6 +12,7 @@
 
 #include "orrery/base/csv.h"
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 #include "orrery/suite/suite_term.h"
 
 namespace orrery {
@@ -299,7 +300,7 @@ std::size_t ToolScore::count(Place place) const {
 
 std::string_view to_text(ToolScore::Place place) {
   constexpr std::array<std::string_view, 4> kNames = {"inside", "below", "above", "no bound"};
-  return kNames[static_cast<std::size_t>(place)];
+  return kNames[index(place)];
 }
 
 ToolScore score(const std::vector<ToolPrediction>& predictions, const fs::path& data,

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "orrery/base/index.h"
 #include "orrery/model/architecture/parameters.h"
 
 namespace orrery::cli {
@@ -72,7 +73,7 @@ void add_expert_facts(const Architecture& m, Json& j) {
 std::string quantization_text(const StoredFormat& q, Dtype plain) {
   if (q.format == WeightFormat::kPlain) return std::string(to_text(plain));
   constexpr const char* kFormats[] = {"", "fp8", "int8", "int4", "mxfp4", "nvfp4"};
-  std::string out = kFormats[static_cast<std::size_t>(q.format)];
+  std::string out = kFormats[index(q.format)];
   if (q.block_rows > 0) out += fmt::format(" in blocks of {} x {}", q.block_rows, q.block_columns);
   if (q.group > 0) out += fmt::format(" in groups of {}", q.group);
   return q.weights_only ? out + ", weights only" : out;
@@ -156,11 +157,11 @@ void add_layer_facts(const LayerStack& stack, const std::string& prefix, Json& j
   std::vector<int> layers;
   std::vector<LayerRun> runs;
   for (const LayerRun& run : stack.runs()) {
-    const std::string text = layer_text(stack.specs()[static_cast<std::size_t>(run.spec)]);
+    const std::string text = layer_text(stack.specs()[index(run.spec)]);
     const auto at = std::find(texts.begin(), texts.end(), text);
     const int kind = static_cast<int>(at - texts.begin());
     if (at == texts.end()) texts.push_back(text), layers.push_back(0);
-    layers[static_cast<std::size_t>(kind)] += run.count;
+    layers[index(kind)] += run.count;
     if (!runs.empty() && runs.back().spec == kind) {
       runs.back().count += run.count;
     } else {

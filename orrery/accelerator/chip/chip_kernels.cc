@@ -11,6 +11,7 @@
 
 #include "orrery/accelerator/chip/chip_rows.h"
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 
 namespace orrery {
 namespace {

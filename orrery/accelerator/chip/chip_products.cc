@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 
 namespace orrery {
 namespace {

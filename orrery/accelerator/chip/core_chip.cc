@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 
 namespace orrery {
 namespace {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "orrery/base/index.h"
+
 namespace orrery {
 namespace {
 
@@ -18,8 +20,8 @@ void add_if_different(const ExactTensorTraffic& h, const char* access, double ex
 std::vector<AccessDifference> differences(const ExactTraffic& exact, const NestCounts& timeloop) {
   std::vector<AccessDifference> out;
   for (const ExactTensorTraffic& h : exact.holders) {
-    const LevelCounts& level = timeloop.levels[static_cast<std::size_t>(h.level)];
-    const TensorCounts& t = level.tensors[static_cast<std::size_t>(h.tensor)];
+    const LevelCounts& level = timeloop.levels[index(h.level)];
+    const TensorCounts& t = level.tensors[index(h.tensor)];
     add_if_different(h, "reads", h.all.reads, t.reads * level.active, out);
     add_if_different(h, "fills", h.all.fills, t.fills * level.active, out);
     add_if_different(h, "updates", h.all.updates, t.updates * level.active, out);

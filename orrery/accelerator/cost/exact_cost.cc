@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "orrery/accelerator/count/looptree_count.h"
+#include "orrery/base/index.h"
 
 namespace orrery {
 namespace {
@@ -42,9 +43,9 @@ class Stages {
   }
   void add(const Transfer& t, const Moved& above, const Moved& below, double words_above,
            double words_below) {
-    Stage& s = stages_[static_cast<std::size_t>(t.to)];
+    Stage& s = stages_[index(t.to)];
     s.below.add(below, words_below);
-    s.above[static_cast<std::size_t>(t.from)].add(above, words_above);
+    s.above[index(t.from)].add(above, words_above);
   }
   // Cycles of the stages one after another.
   double cycles() const {
@@ -87,8 +88,8 @@ class StepCost {
  private:
   double words(int level, int tensor) const {
     if (options_.words_of_memory) return 1;
-    const StorageLevel& l = chip_.levels[static_cast<std::size_t>(level)];
-    return element_bits(l, step_.einsum.tensors[static_cast<std::size_t>(tensor)]) / l.word_bits;
+    const StorageLevel& l = chip_.levels[index(level)];
+    return element_bits(l, step_.einsum.tensors[index(tensor)]) / l.word_bits;
   }
   void add_holders() {
     for (const ExactTensorTraffic& h : traffic_.holders) {
@@ -137,9 +138,9 @@ void StepCost::time(const ComputeArray& units, ExactCost& out) const {
 
 void StepCost::energy(const ComputeArray& units, ExactCost& out) const {
   for (const ExactTensorTraffic& h : traffic_.holders) {
-    const StorageLevel& level = chip_.levels[static_cast<std::size_t>(h.level)];
+    const StorageLevel& level = chip_.levels[index(h.level)];
     const double accesses = words(h.level, h.tensor) / real(level.block) / real(level.cluster);
-    out.memories[static_cast<std::size_t>(h.level)].energy +=
+    out.memories[index(h.level)].energy +=
         (h.all.reads * level.energy.read + h.all.fills * level.energy.write +
          h.all.updates * level.energy.update) *
         accesses * kPicojoule;
@@ -151,7 +152,7 @@ void StepCost::energy(const ComputeArray& units, ExactCost& out) const {
   };
   out.compute_leakage = leaked(chip_.compute.leak, built.back());
   for (const SideCompute& s : chip_.beside) {
-    out.compute_leakage += leaked(s.units.leak, built[static_cast<std::size_t>(s.level)]);
+    out.compute_leakage += leaked(s.units.leak, built[index(s.level)]);
   }
   out.energy = out.compute_energy + out.compute_leakage;
   for (std::size_t l = 0; l < chip_.levels.size(); ++l) {
@@ -187,7 +188,7 @@ ExactCascadeCost cost_exact_cascade(const Chip& chip, const Cascade& cascade,
   for (std::size_t i = 0; i < cascade.steps.size(); ++i) {
     const StepMapping& step = mapping.steps[i];
     const ComputeArray& units =
-        step.beside < 0 ? chip.compute : chip.beside[static_cast<std::size_t>(step.beside)].units;
+        step.beside < 0 ? chip.compute : chip.beside[index(step.beside)].units;
     count_exact_traffic(cascade.steps[i].einsum, chip, step.mapping, step.fused, total.traffic[i]);
     cost_exact(chip, cascade.steps[i], units, total.traffic[i], options, total.steps[i]);
     total.cycles += total.steps[i].cycles;
@@ -204,7 +205,7 @@ std::vector<ExactOverflow> exact_overflows(const Chip& chip, const Cascade& casc
     std::vector<double> needed(chip.levels.size(), 0);
     for (const ExactTensorTraffic& h : cost.traffic[s].holders) {
       const std::size_t l = static_cast<std::size_t>(h.level);
-      const EinsumTensor& t = cascade.steps[s].einsum.tensors[static_cast<std::size_t>(h.tensor)];
+      const EinsumTensor& t = cascade.steps[s].einsum.tensors[index(h.tensor)];
       needed[l] += h.tile * copies(h, options) * units_of(options, chip.levels[l], t);
     }
     for (std::size_t l = 0; l < chip.levels.size(); ++l) {
@@ -222,11 +223,11 @@ std::vector<ExactOverflow> exact_overflows(const Chip& chip, const Cascade& casc
 std::string to_text(const ExactOverflow& o, const Chip& chip, const Cascade& cascade,
                     const ExactCascadeCost& cost, const ExactOptions& options) {
   const std::size_t s = static_cast<std::size_t>(o.step);
-  const StorageLevel& level = chip.levels[static_cast<std::size_t>(o.level)];
+  const StorageLevel& level = chip.levels[index(o.level)];
   std::string tiles;
   for (const ExactTensorTraffic& h : cost.traffic[s].holders) {
     if (h.level != o.level) continue;
-    const EinsumTensor& t = cascade.steps[s].einsum.tensors[static_cast<std::size_t>(h.tensor)];
+    const EinsumTensor& t = cascade.steps[s].einsum.tensors[index(h.tensor)];
     tiles += fmt::format("{}{}{} {:.0f}", tiles.empty() ? "" : ", ",
                          copies(h, options) == 2 ? "twice " : "", t.name,
                          h.tile * units_of(options, level, t));

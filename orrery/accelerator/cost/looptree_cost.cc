@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "orrery/base/index.h"
+
 namespace orrery {
 namespace {
 
@@ -51,7 +53,7 @@ Lifetime lifetime(const Cascade& cascade, const std::string& tensor) {
   const int steps = static_cast<int>(cascade.steps.size());
   Lifetime life{steps, steps, -1};
   for (int s = 0; s < steps; ++s) {
-    if (!uses(cascade.steps[static_cast<std::size_t>(s)].einsum, tensor)) continue;
+    if (!uses(cascade.steps[index(s)].einsum, tensor)) continue;
     life.first_use = std::min(life.first_use, s);
     life.end = s;
   }
@@ -68,17 +70,17 @@ Lifetime lifetime(const Cascade& cascade, const std::string& tensor) {
 // which does not use it.
 void add_kept(const Chip& chip, const Cascade& cascade, const LooptreeCounts& counts, int owner,
               int at, std::vector<double>& bits) {
-  const Einsum& einsum = cascade.steps[static_cast<std::size_t>(owner)].einsum;
+  const Einsum& einsum = cascade.steps[index(owner)].einsum;
   int before = -1;
   for (const HolderCounts& h : counts.holders) {
     const bool outermost = h.tensor != before;
     before = h.tensor;
-    const EinsumTensor& t = einsum.tensors[static_cast<std::size_t>(h.tensor)];
+    const EinsumTensor& t = einsum.tensors[index(h.tensor)];
     const Lifetime life = lifetime(cascade, t.name);
     if (!outermost || owner != life.first_use || at < life.begin || at > life.end) continue;
-    if (uses(cascade.steps[static_cast<std::size_t>(at)].einsum, t.name)) continue;
-    const StorageLevel& level = chip.levels[static_cast<std::size_t>(h.level)];
-    bits[static_cast<std::size_t>(h.level)] += h.tile * element_bits(level, t);
+    if (uses(cascade.steps[index(at)].einsum, t.name)) continue;
+    const StorageLevel& level = chip.levels[index(h.level)];
+    bits[index(h.level)] += h.tile * element_bits(level, t);
   }
 }
 
@@ -105,8 +107,7 @@ void cost_looptree(const Chip& chip, const CascadeStep& step, const ComputeArray
   std::vector<PassedBits> bits(chip.levels.size());
   for (const HolderCounts& h : counts.holders) {
     const std::size_t l = static_cast<std::size_t>(h.level);
-    const double width =
-        element_bits(chip.levels[l], step.einsum.tensors[static_cast<std::size_t>(h.tensor)]);
+    const double width = element_bits(chip.levels[l], step.einsum.tensors[index(h.tensor)]);
     bits[l].reads += h.reads * width;
     bits[l].writes += h.writes * width;
     bits[l].unit_reads += h.unit_reads * width;
@@ -124,8 +125,7 @@ void cost_looptree(const Chip& chip, const CascadeStep& step, const ComputeArray
   const std::vector<std::int64_t> all = instances(chip);
   out.compute_leakage = leaked(chip, chip.compute.leak, all.back(), out.seconds);
   for (const SideCompute& s : chip.beside) {
-    out.compute_leakage +=
-        leaked(chip, s.units.leak, all[static_cast<std::size_t>(s.level)], out.seconds);
+    out.compute_leakage += leaked(chip, s.units.leak, all[index(s.level)], out.seconds);
   }
   out.energy = out.compute_energy + out.compute_leakage;
   for (std::size_t l = 0; l < chip.levels.size(); ++l) {
@@ -142,7 +142,7 @@ CascadeCost cost_cascade(const Chip& chip, const Cascade& cascade, const Cascade
   for (std::size_t i = 0; i < cascade.steps.size(); ++i) {
     const StepMapping& step = mapping.steps[i];
     const ComputeArray& units =
-        step.beside < 0 ? chip.compute : chip.beside[static_cast<std::size_t>(step.beside)].units;
+        step.beside < 0 ? chip.compute : chip.beside[index(step.beside)].units;
     count_looptree(cascade.steps[i].einsum, chip, step.mapping, step.fused, total.counts[i]);
     cost_looptree(chip, cascade.steps[i], units, total.counts[i], total.steps[i]);
     total.seconds += total.steps[i].seconds;
@@ -165,14 +165,13 @@ std::vector<Overflow> overflows(const Chip& chip, const Cascade& cascade,
     add_axis_overflows(chip, mapping.steps[s].mapping, at, found);
     std::vector<double> bits(chip.levels.size(), 0);
     for (const HolderCounts& h : counts[s].holders) {
-      const StorageLevel& level = chip.levels[static_cast<std::size_t>(h.level)];
-      bits[static_cast<std::size_t>(h.level)] +=
-          h.tile *
-          element_bits(level, cascade.steps[s].einsum.tensors[static_cast<std::size_t>(h.tensor)]);
+      const StorageLevel& level = chip.levels[index(h.level)];
+      bits[index(h.level)] +=
+          h.tile * element_bits(level, cascade.steps[s].einsum.tensors[index(h.tensor)]);
     }
     for (int owner = 0; owner < steps; ++owner) {
       if (owner == at) continue;
-      add_kept(chip, cascade, counts[static_cast<std::size_t>(owner)], owner, at, bits);
+      add_kept(chip, cascade, counts[index(owner)], owner, at, bits);
     }
     for (std::size_t l = 0; l < chip.levels.size(); ++l) {
       const StorageLevel& level = chip.levels[l];
@@ -185,12 +184,12 @@ std::vector<Overflow> overflows(const Chip& chip, const Cascade& cascade,
 }
 
 std::string to_text(const Overflow& o, const Chip& chip, const Cascade& cascade) {
-  const StorageLevel& level = chip.levels[static_cast<std::size_t>(o.level)];
-  const std::string& einsum = cascade.steps[static_cast<std::size_t>(o.step)].einsum.name;
+  const StorageLevel& level = chip.levels[index(o.level)];
+  const std::string& einsum = cascade.steps[index(o.step)].einsum.name;
   if (o.axis >= 0) {
     return fmt::format(
         "{}: loops in space take {:.0f} instances along {} below {}, which has {:.0f}", einsum,
-        o.needed, level.array[static_cast<std::size_t>(o.axis)].name, level.name, o.available);
+        o.needed, level.array[index(o.axis)].name, level.name, o.available);
   }
   return fmt::format("{}: {} would hold {:.0f} bits and has room for {:.0f}; {:.0f} are missing",
                      einsum, level.name, o.needed, o.available, o.needed - o.available);

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "orrery/base/index.h"
+
 namespace orrery {
 namespace {
 
@@ -72,7 +74,7 @@ void BoundaryCounter::place_instances() {
   places_.assign(static_cast<std::size_t>(fanout_), RankVector{});
   for (std::int64_t at = 0; at < fanout_; ++at) {
     std::int64_t digits = at;
-    RankVector& place = places_[static_cast<std::size_t>(at)];
+    RankVector& place = places_[index(at)];
     for (auto loop = b.space.rbegin(); loop != b.space.rend(); ++loop) {
       const std::int64_t i = digits % loop->size;
       digits /= loop->size;
@@ -86,11 +88,9 @@ void BoundaryCounter::group_by_offset(const std::vector<char>* left_out,
   groups.clear();
   order_.clear();
   for (std::int64_t at = 0; at < fanout_; ++at) {
-    if (left_out == nullptr || (*left_out)[static_cast<std::size_t>(at)] == 0) order_.push_back(at);
+    if (left_out == nullptr || (*left_out)[index(at)] == 0) order_.push_back(at);
   }
-  const auto place = [this](std::int64_t at) -> const RankVector& {
-    return places_[static_cast<std::size_t>(at)];
-  };
+  const auto place = [this](std::int64_t at) -> const RankVector& { return places_[index(at)]; };
   if (boundary_->no_multicast) {
     std::sort(order_.begin(), order_.end());
   } else {
@@ -193,8 +193,8 @@ const BoundaryCounter::LinkPattern& BoundaryCounter::link_pattern(const RankVect
   place_instances();
   receives_.assign(static_cast<std::size_t>(fanout_), 0);
   const auto passes = [&](std::int64_t at, std::int64_t neighbour) {
-    const RankVector& to = places_[static_cast<std::size_t>(at)];
-    const RankVector& from = places_[static_cast<std::size_t>(neighbour)];
+    const RankVector& to = places_[index(at)];
+    const RankVector& from = places_[index(neighbour)];
     for (std::size_t r = 0; r < kMostRanks; ++r) {
       if (from[r] - to[r] != move[r]) return false;
     }
@@ -206,7 +206,7 @@ const BoundaryCounter::LinkPattern& BoundaryCounter::link_pattern(const RankVect
                       (at + columns_ < fanout_ && passes(at, at + columns_)) ||
                       (column > 0 && passes(at, at - 1)) ||
                       (column + 1 < columns_ && at + 1 < fanout_ && passes(at, at + 1));
-    receives_[static_cast<std::size_t>(at)] = gets ? 1 : 0;
+    receives_[index(at)] = gets ? 1 : 0;
     p.receivers += gets ? 1 : 0;
   }
   if (p.receivers == 0) return p;
@@ -329,7 +329,7 @@ void BoundaryCounter::count(const Boundary& boundary, BoundaryCounts& out) {
   find_groups();
   tile_volume_ = 1;
   for (int r = 0; r < boundary.ranks; ++r) {
-    tile_volume_ *= real(boundary.tile[static_cast<std::size_t>(r)]);
+    tile_volume_ *= real(boundary.tile[index(r)]);
   }
   const std::size_t loops = find_events();
   if (fanout_ == 1 || loops < boundary.time.size()) {

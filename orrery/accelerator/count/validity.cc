@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "orrery/base/index.h"
+
 namespace orrery {
 
 std::vector<Violation> fan_out_violations(const Chip& chip, const Mapping& mapping) {
@@ -46,7 +48,7 @@ std::vector<Violation> capacity_violations(const Chip& chip, const NestCounts& c
 
 std::string to_text(const Violation& violation, const Einsum& problem, const Chip& chip,
                     const NestCounts& counts) {
-  const StorageLevel& level = chip.levels[static_cast<std::size_t>(violation.level)];
+  const StorageLevel& level = chip.levels[index(violation.level)];
   if (violation.kind == Violation::Kind::kFanOut) {
     const auto axis = static_cast<std::size_t>(violation.axis);
     return fmt::format("{}: loops in space take {:.0f} instances along {}; the array has {:.0f}",
@@ -57,7 +59,7 @@ std::string to_text(const Violation& violation, const Einsum& problem, const Chi
                        violation.available);
   }
   std::string tiles;
-  const LevelCounts& c = counts.levels[static_cast<std::size_t>(violation.level)];
+  const LevelCounts& c = counts.levels[index(violation.level)];
   for (std::size_t t = 0; t < problem.tensors.size(); ++t) {
     if (!c.tensors[t].kept) continue;
     tiles += fmt::format("{}{} {:.0f}", tiles.empty() ? "" : ", ", problem.tensors[t].name,

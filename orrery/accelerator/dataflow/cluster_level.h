@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "orrery/accelerator/dataflow/directives.h"
+#include "orrery/base/index.h"
 
 namespace orrery {
 
@@ -28,7 +29,7 @@ struct ClusterLevel {
   std::int64_t last_clusters = 1;  // sub-clusters in use in the last step along the spatial map
   std::array<HeldIndices, kLayerDims> held;
 
-  const HeldIndices& of(LayerDim d) const { return held[static_cast<std::size_t>(d)]; }
+  const HeldIndices& of(LayerDim d) const { return held[index(d)]; }
   // Whether the map is one of this level's and is spatial.
   bool is_spatial(LayerDim d) const;
 };

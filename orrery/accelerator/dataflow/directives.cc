@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 #include "orrery/base/node_builder.h"
 
 namespace orrery {
@@ -209,7 +210,7 @@ DirectiveLayer take_layer(Tokens& tokens, const DirectiveConstants& constants) {
 
 }  // namespace
 
-const char* name_of(LayerDim dim) { return kNames[static_cast<std::size_t>(dim)]; }
+const char* name_of(LayerDim dim) { return kNames[index(dim)]; }
 
 LayerKind read_layer_kind(std::string_view text, const std::string& place) {
   Tokens tokens(text, place, false);

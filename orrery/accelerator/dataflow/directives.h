@@ -19,6 +19,8 @@
 #include <string_view>
 #include <vector>
 
+#include "orrery/base/index.h"
+
 namespace orrery {
 
 // The dimensions that layers have, in alphabetical order. X and Y are the columns and rows of the
@@ -30,8 +32,8 @@ const char* name_of(LayerDim dim);
 // A value for every dimension; 0 stands for a dimension that a layer does not have.
 class DimSizes {
  public:
-  std::int64_t& operator[](LayerDim d) { return values_[static_cast<std::size_t>(d)]; }
-  std::int64_t operator[](LayerDim d) const { return values_[static_cast<std::size_t>(d)]; }
+  std::int64_t& operator[](LayerDim d) { return values_[index(d)]; }
+  std::int64_t operator[](LayerDim d) const { return values_[index(d)]; }
   auto operator<=>(const DimSizes&) const = default;
 
  private:

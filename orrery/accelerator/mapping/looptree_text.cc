@@ -7,6 +7,7 @@
 
 #include "orrery/accelerator/mapping/cascade_mapping.h"
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 #include "orrery/base/node_builder.h"
 
 namespace orrery {

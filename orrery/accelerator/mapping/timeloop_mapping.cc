@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "orrery/accelerator/mapping/timeloop_text.h"
+#include "orrery/base/index.h"
 
 namespace orrery {
 namespace {
@@ -97,7 +98,7 @@ class DirectiveReader {
     if (const Node* factors = d.find("factors")) {
       for (const TimeloopFactor& f : read_factors(*factors, problem_.dims)) {
         if (f.bound) factors->fail("a mapping has factors (M=8), not bounds");
-        block.factors[static_cast<std::size_t>(f.dim)] = {f.size, f.last};
+        block.factors[index(f.dim)] = {f.size, f.last};
       }
     }
     std::vector<int>& order = block.innermost_first;
@@ -173,7 +174,7 @@ class DirectiveReader {
       const auto add = [&](const Block& block, bool in_space) {
         for (std::size_t i = block.innermost_first.size(); i-- > 0;) {
           const int dim = block.innermost_first[i];
-          const Factor f = block.factors[static_cast<std::size_t>(dim)];
+          const Factor f = block.factors[index(dim)];
           if (f.size == 1) continue;
           m.nodes.push_back(in_space ? space_loop(level, i < block.split ? 0 : 1, dim, f.size)
                                      : time_loop(level, dim, f.size));

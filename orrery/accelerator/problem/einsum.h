@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "orrery/base/index.h"
 #include "orrery/base/units.h"
 
 namespace orrery {
@@ -63,7 +64,7 @@ inline std::int64_t rank_extent(const std::vector<IndexTerm>& rank,
                                 std::span<const std::int64_t> extents) {
   std::int64_t n = 1;
   for (const IndexTerm& term : rank) {
-    n += term.coefficient * (extents[static_cast<std::size_t>(term.dim)] - 1);
+    n += term.coefficient * (extents[index(term.dim)] - 1);
   }
   return n;
 }

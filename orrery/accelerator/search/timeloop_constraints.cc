@@ -2,6 +2,7 @@
 
 #include "orrery/accelerator/mapping/timeloop_text.h"
 #include "orrery/accelerator/search/mapspace.h"
+#include "orrery/base/index.h"
 
 namespace orrery {
 namespace {
@@ -10,7 +11,7 @@ void read_loops(const Node& node, const std::vector<std::string>& dims, LoopCons
   const Node* factors = node.find("factors");
   if (factors == nullptr) return;
   for (const TimeloopFactor& f : read_factors(*factors, dims)) {
-    (f.bound ? loops.most : loops.factors)[static_cast<std::size_t>(f.dim)] = f.size;
+    (f.bound ? loops.most : loops.factors)[index(f.dim)] = f.size;
   }
 }
 
@@ -24,7 +25,7 @@ void read_spatial(const Node& node, const std::vector<std::string>& dims, LevelC
   const std::int64_t along_x = split->as_int();
   for (std::size_t i = 0; i < order.size(); ++i) {
     LoopConstraint& other = level.space[static_cast<std::int64_t>(i) < along_x ? 1 : 0];
-    other.factors[static_cast<std::size_t>(order[i])] = 1;
+    other.factors[index(order[i])] = 1;
   }
 }
 
@@ -45,7 +46,7 @@ MapspaceConstraints read_timeloop_constraints(const Node& root, const Einsum& pr
   for (const Node& node : list->items()) {
     const Node& target = node.at("target");
     LevelConstraints& level =
-        all[static_cast<std::size_t>(index_of_name(levels, target.as_string(), target, "level"))];
+        all[index(index_of_name(levels, target.as_string(), target, "level"))];
     const std::string& type = node.at("type").as_string();
     if (type == "temporal") {
       read_loops(node, problem.dims, level.time);
@@ -60,8 +61,7 @@ MapspaceConstraints read_timeloop_constraints(const Node& root, const Einsum& pr
         const Node* names = node.find(keep ? "keep" : "bypass");
         if (names == nullptr) continue;
         for (const Node& name : names->items()) {
-          level.keeps[static_cast<std::size_t>(
-              index_of_name(tensors, name.as_string(), name, "tensor"))] = keep;
+          level.keeps[index(index_of_name(tensors, name.as_string(), name, "tensor"))] = keep;
         }
       }
     } else {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 
 namespace orrery {
 namespace {
@@ -79,14 +80,14 @@ class RankGiver {
 double coordinates(const EinsumTensor& tensor, const std::vector<NestLoop>& loops,
                    std::size_t dims) {
   Extents extents(dims, 1);
-  for (const NestLoop& loop : loops) extents[static_cast<std::size_t>(loop.dim)] *= loop.size;
+  for (const NestLoop& loop : loops) extents[index(loop.dim)] *= loop.size;
   return tile_words(tensor, extents);
 }
 
 [[noreturn]] void no_ranks(const Einsum& problem, const Chip& chip, int level, int tensor,
                            const char* why) {
-  throw Infeasible(fmt::format("{}: {}: {}", chip.levels[static_cast<std::size_t>(level)].name,
-                               problem.tensors[static_cast<std::size_t>(tensor)].name, why));
+  throw Infeasible(fmt::format("{}: {}: {}", chip.levels[index(level)].name,
+                               problem.tensors[index(tensor)].name, why));
 }
 
 RankUnits units_of(RankFormat format, double fibers, double shape, double full, double filled) {
@@ -144,8 +145,8 @@ std::vector<FiberTree> fiber_trees(const Einsum& problem, const Chip& chip, cons
     if (!divided && inner) {  // a tile that is not divided spans what stands inside of it
       Extents rest = nest.tile(child);
       for (NestLoop& loop : loops) {
-        loop.size *= rest[static_cast<std::size_t>(loop.dim)];
-        rest[static_cast<std::size_t>(loop.dim)] = 1;
+        loop.size *= rest[index(loop.dim)];
+        rest[index(loop.dim)] = 1;
       }
     }
     const Extents least = loops.empty() ? Extents(dims, 1) : loops.front().covered;

@@ -7,6 +7,7 @@
 #include "orrery/accelerator/architecture/chip.h"
 #include "orrery/accelerator/mapping/mapping.h"
 #include "orrery/accelerator/sparse/sparse_design.h"
+#include "orrery/base/index.h"
 
 namespace orrery {
 
@@ -29,9 +30,7 @@ struct SparseNest {
   int child(int level, int tensor) const;
   // The next level outside of `level` that keeps the tensor; -1: none.
   int parent(int level, int tensor) const;
-  const Extents& tile(int level) const {
-    return levels[static_cast<std::size_t>(level)].back().covered;
-  }
+  const Extents& tile(int level) const { return levels[index(level)].back().covered; }
 };
 
 // A level with an array has a loop in space for every dimension, inside of a loop in time for every

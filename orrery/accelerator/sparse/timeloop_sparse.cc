@@ -7,6 +7,7 @@
 #include <string>
 
 #include "orrery/accelerator/mapping/timeloop_text.h"
+#include "orrery/base/index.h"
 
 namespace orrery {
 namespace {
@@ -177,8 +178,7 @@ void read_formats(const Node& formats, std::size_t level, const Einsum& problem,
     if (std::all_of(storage.ranks.begin(), storage.ranks.end(), uncompressed)) {
       storage.ranks.clear();
     }
-    out.storage[level][static_cast<std::size_t>(tensor_of(problem, tensor.at("name")))] =
-        std::move(storage);
+    out.storage[level][index(tensor_of(problem, tensor.at("name")))] = std::move(storage);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "orrery/base/index.h"
 #include "orrery/edge/fusion/node_kernel.h"
 
 namespace orrery {

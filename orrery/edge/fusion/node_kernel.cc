@@ -1,5 +1,7 @@
 #include "orrery/edge/fusion/node_kernel.h"
 
+#include "orrery/base/index.h"
+
 namespace orrery {
 namespace {
 
@@ -89,9 +91,7 @@ EdgeShape edge_shape(const EdgeTensor& tensor) {
 }
 
 EdgeKernel node_kernel(const EdgeGraph& graph, const EdgeNode& node) {
-  const auto tensor = [&](int i) -> const EdgeTensor& {
-    return graph.tensors[static_cast<std::size_t>(i)];
-  };
+  const auto tensor = [&](int i) -> const EdgeTensor& { return graph.tensors[index(i)]; };
   EdgeKernel k;
   k.family = family_of(node.op);
   if (!node.inputs.empty()) k.in = edge_shape(tensor(node.inputs[0]));

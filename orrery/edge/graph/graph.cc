@@ -7,6 +7,7 @@
 #include <array>
 #include <map>
 
+#include "orrery/base/index.h"
 #include "orrery/edge/graph/shape_math.h"
 
 namespace orrery {
@@ -43,7 +44,7 @@ std::int64_t sum_over_nodes(const EdgeGraph& graph, Value value) {
 
 std::int64_t written_by(const EdgeGraph& graph, const EdgeNode& node) {
   std::int64_t sum = 0;
-  for (const int t : node.outputs) sum += graph.tensors[static_cast<std::size_t>(t)].elements();
+  for (const int t : node.outputs) sum += graph.tensors[index(t)].elements();
   return sum;
 }
 
@@ -77,7 +78,7 @@ std::string unknown_ops_note(const EdgeGraph& graph) {
     ++nodes;
     ++counts[n.type];
     elements += written_by(graph, n);
-    for (const int t : n.outputs) dynamic |= graph.tensors[static_cast<std::size_t>(t)].dynamic;
+    for (const int t : n.outputs) dynamic |= graph.tensors[index(t)].dynamic;
   }
   if (nodes == 0) return "";
   constexpr std::size_t kMostNamed = 8;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 #include "orrery/edge/graph/onnx_op.h"
 
 namespace orrery {
@@ -64,7 +65,7 @@ void shape(OnnxOp& op) {
   const std::int64_t begin = place(op.integer("start", 0)), end = place(op.integer("end", rank));
   OnnxNumbers sizes;
   for (std::int64_t d = begin; d < end; ++d) {
-    sizes.push_back(static_cast<double>(in[static_cast<std::size_t>(d)]));
+    sizes.push_back(static_cast<double>(in[index(d)]));
   }
   set_list(op, std::move(sizes), kOnnxInt64);
   op.outputs[0].constant = true;

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 #include "orrery/base/node.h"
 #include "orrery/edge/graph/onnx_op.h"
 
@@ -293,7 +294,7 @@ class GraphMaker {
       const OnnxValue& v = op.input(i);
       const bool number = v.elements() <= 1 && v.shape.empty();
       if (!v.constant || number || !is_weight_type(v.type)) continue;
-      sum += std::exchange(uncounted_[static_cast<std::size_t>(v.origin)], 0);
+      sum += std::exchange(uncounted_[index(v.origin)], 0);
     }
     return sum;
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 #include "orrery/edge/graph/onnx_op.h"
 
 namespace orrery {
@@ -42,7 +43,7 @@ void arg(OnnxOp& op) {
   EdgeDims out = op.shape();
   const auto axis = static_cast<std::ptrdiff_t>(axis_of(op.integer("axis", 0), out.size()));
   if (op.integer("keepdims", 1) != 0) {
-    out[static_cast<std::size_t>(axis)] = 1;
+    out[index(axis)] = 1;
   } else {
     out.erase(out.begin() + axis);
   }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 
 namespace orrery {
 namespace {
@@ -25,8 +26,7 @@ LlmSetting setting_of(const LlmFile& file, const LlmChip& chip, const LlmQuestio
 
 // The least time of a token: its bytes at the memory's bandwidth.
 Seconds least_token_time(const LlmTimes& times) {
-  return times[static_cast<std::size_t>(LlmTerm::kWeights)] +
-         times[static_cast<std::size_t>(LlmTerm::kCache)];
+  return times[index(LlmTerm::kWeights)] + times[index(LlmTerm::kCache)];
 }
 
 void check(const LlmQuestion& q) {

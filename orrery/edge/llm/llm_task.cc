@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "orrery/base/index.h"
+
 namespace orrery {
 namespace {
 
 constexpr Seconds kEachStart(1e-6);
 
-Seconds& at(LlmTimes& times, LlmTerm term) { return times[static_cast<std::size_t>(term)]; }
+Seconds& at(LlmTimes& times, LlmTerm term) { return times[index(term)]; }
 
 Seconds hop(const LlmFile& file, int devices, double tokens) {
   const Seconds each = kHopWait + file.hidden_row() * tokens / kHopLink;
@@ -27,7 +29,7 @@ std::string_view to_text(LlmTerm term) {
   constexpr std::array<std::string_view, kLlmTerms> kNames = {
       "product", "attention", "weights",     "cache",   "tiles", "start",
       "hop",     "overlap",   "activations", "padding", "unpack"};
-  return kNames[static_cast<std::size_t>(term)];
+  return kNames[index(term)];
 }
 
 LlmTimes decode_times(const LlmFile& file, const LlmChip& chip, int devices, double context) {

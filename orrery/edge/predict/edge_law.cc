@@ -9,6 +9,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/fields.h"
+#include "orrery/base/index.h"
 
 namespace orrery {
 namespace {
@@ -107,8 +108,7 @@ EdgeLaw read_edge_law(const Bundle& bundle, const std::string& name) {
         for (const Node& item : node.items()) {
           law.facts.push_back(item.at("fact").as_string());
           const auto values = numbers(item.at("of"), kEdgeWorkKinds);
-          for (Eigen::Index k = 0; k < law.lines.cols(); ++k)
-            law.lines(row, k) = values[static_cast<std::size_t>(k)];
+          for (Eigen::Index k = 0; k < law.lines.cols(); ++k) law.lines(row, k) = values[index(k)];
           ++row;
         }
       },

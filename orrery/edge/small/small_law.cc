@@ -8,6 +8,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/fields.h"
+#include "orrery/base/index.h"
 #include "orrery/base/node.h"
 
 namespace orrery {
@@ -32,13 +33,12 @@ SmallWorkKind small_kind_of(EdgeFamily family) {
 
 std::string_view to_text(SmallWorkKind kind) {
   constexpr std::string_view kNames[] = {"convolution", "depthwise", "matrix"};
-  return kNames[static_cast<std::size_t>(kind)];
+  return kNames[index(kind)];
 }
 
 SmallWork small_work_of(std::span<const EdgeKernel> kernels) {
   SmallWork work{};
-  for (const EdgeKernel& k : kernels)
-    work[static_cast<std::size_t>(small_kind_of(k.family))] += double(k.macs);
+  for (const EdgeKernel& k : kernels) work[index(small_kind_of(k.family))] += double(k.macs);
   return work;
 }
 

@@ -11,6 +11,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/fields.h"
+#include "orrery/base/index.h"
 #include "orrery/base/quantile.h"
 
 namespace orrery {

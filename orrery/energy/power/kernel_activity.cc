@@ -6,6 +6,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/fields.h"
+#include "orrery/base/index.h"
 
 namespace orrery {
 namespace {

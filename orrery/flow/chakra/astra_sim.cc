@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 
 namespace orrery {
 namespace {
@@ -58,7 +59,7 @@ class ChunkPlan {
 
   std::int64_t steps() const { return steps_; }
   std::int64_t size(std::int64_t step) const {
-    return sizes_.size() > 1 ? sizes_[static_cast<std::size_t>(step)] : sizes_[0];
+    return sizes_.size() > 1 ? sizes_[index(step)] : sizes_[0];
   }
   // Bytes that are reduced after the message of a step has arrived. Halving-doubling counts the
   // bytes of its next message.

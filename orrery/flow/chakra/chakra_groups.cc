@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 
 namespace orrery {
 
@@ -48,7 +49,7 @@ const std::vector<int>& ChakraGroups::of_rank(const std::string& key) {
     const auto [known, added] =
         ids_.try_emplace({key.starts_with('=') ? key : "", ranks}, static_cast<int>(all_.size()));
     if (added) all_.push_back(ranks);
-    for (int r : ranks) number[static_cast<std::size_t>(r)] = known->second;
+    for (int r : ranks) number[index(r)] = known->second;
   }
   return number;
 }

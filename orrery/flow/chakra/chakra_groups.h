@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "orrery/base/index.h"
 #include "orrery/base/node.h"
 #include "orrery/flow/chakra/chakra.h"
 #include "orrery/flow/chakra/chakra_types.h"
@@ -32,7 +33,7 @@ class ChakraGroups {
   const std::vector<int>& of_rank(const ChakraNode& n) { return of_rank(key(n)); }
   const std::vector<int>& of_rank(const std::string& key);
   // The ranks of a group, by its number.
-  const std::vector<int>& ranks(int group) const { return all_[static_cast<std::size_t>(group)]; }
+  const std::vector<int>& ranks(int group) const { return all_[index(group)]; }
 
  private:
   const ChakraReplay& replay_;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "orrery/base/index.h"
 #include "orrery/flow/chakra/chakra.h"
 
 namespace orrery {
@@ -42,9 +43,9 @@ struct Emitter {
                                       Comm::kAllToAll,  Comm::kBroadcast, {},
                                       Comm::kReduce};
     ChakraNode& n = append(std::string(name), Type::kCollective);
-    n.comm = kKinds[static_cast<std::size_t>(c.kind)];
+    n.comm = kKinds[index(c.kind)];
     n.size = c.kind == Collective::Kind::kAllGather ? c.bytes / c.ranks : c.bytes;
-    n.group = kGroups[static_cast<std::size_t>(c.group)];
+    n.group = kGroups[index(c.group)];
     const bool inner = c.group == Collective::Group::kTensor;
     n.dimensions = {inner, !inner};
   }

@@ -16,6 +16,7 @@ constexpr std::array<Slot, kCollectiveAlgorithms> kSlots = {{
 #define CURVE(name)
 #define TUNER(name)
 #define ALGORITHM(value, name, models, doc) {models},
+#include "orrery/base/index.h"
 #include "orrery/workload/ops/collective_algorithms.def"
 #undef ALGORITHM
 #undef TUNER
@@ -26,7 +27,7 @@ constexpr std::array<Slot, kCollectiveAlgorithms> kSlots = {{
 }  // namespace
 
 const FlowAlgorithmEntry* flow_algorithm(CollectiveAlgorithm algorithm) {
-  return kSlots[static_cast<std::size_t>(algorithm)].entry;
+  return kSlots[index(algorithm)].entry;
 }
 
 int default_chunks(Bytes bytes, int most) {
@@ -49,7 +50,7 @@ std::vector<std::vector<int>> channel_runs(const std::vector<int>& ranks, int in
   for (std::size_t base = 0; base < ranks.size(); base += static_cast<std::size_t>(inner)) {
     runs.emplace_back();
     for (int k = 0; k < inner; ++k) {
-      runs.back().push_back(ranks[base + static_cast<std::size_t>((channel + k) % inner)]);
+      runs.back().push_back(ranks[base + index((channel + k) % inner)]);
     }
   }
   return runs;

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 #include "orrery/flow/collectives/flow_algorithm.h"
 
 namespace orrery {
@@ -58,7 +59,7 @@ std::pair<int, int> FlowCollectives::split(int groups, int inner) {
   if (!fresh) return it->second;
   std::vector<std::vector<int>> inside, between;
   const auto run = static_cast<std::size_t>(inner);
-  for (const auto& ranks : groups_[static_cast<std::size_t>(groups)]) {
+  for (const auto& ranks : groups_[index(groups)]) {
     for (std::size_t base = 0; base < ranks.size(); base += run) {
       const auto first = ranks.begin() + static_cast<std::ptrdiff_t>(base);
       inside.emplace_back(first, first + inner);
@@ -93,7 +94,7 @@ void FlowCollectives::check(const FlowCollective& c, int groups) const {
                     c.channels, c.inner, c.chunks));
   }
   const FlowAlgorithmEntry* algorithm = flow_algorithm(c.algorithm);
-  for (const auto& ranks : groups_[static_cast<std::size_t>(groups)]) {
+  for (const auto& ranks : groups_[index(groups)]) {
     const auto n = ranks.size();
     if (algorithm != nullptr && (algorithm->needs_runs || c.channels > 1) &&
         n % static_cast<std::size_t>(c.inner) != 0)
@@ -124,7 +125,7 @@ std::vector<int> FlowCollectives::add(const FlowCollective& c, int groups,
   const auto [it, fresh] = patterns_.try_emplace(key, static_cast<int>(program_.patterns.size()));
   if (fresh) {
     FlowPattern p;
-    for (const auto& ranks : groups_[static_cast<std::size_t>(groups)]) {
+    for (const auto& ranks : groups_[index(groups)]) {
       for (int r : ranks) p.include(r);
       if (ranks.size() > 1) algorithm.messages(p, c, ranks, chunks);
     }

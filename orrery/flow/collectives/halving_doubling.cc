@@ -4,6 +4,7 @@
 // MPICH", 2005).
 #include <algorithm>
 
+#include "orrery/base/index.h"
 #include "orrery/flow/collectives/flow_algorithm.h"
 
 namespace orrery {
@@ -25,11 +26,10 @@ constinit const FlowAlgorithmEntry halving_doubling_flow{
           for (const auto& [distance, share] : steps) {
             before = sent;
             for (std::size_t i = 0; i < ranks.size(); ++i) {
-              sent[i] =
-                  p.send(ranks[i], ranks[i ^ static_cast<std::size_t>(distance)], Bytes(share));
+              sent[i] = p.send(ranks[i], ranks[i ^ index(distance)], Bytes(share));
               if (last == 0) continue;
               // It follows the messages that came in and went out at the step before.
-              p.wait(sent[i], before[i ^ static_cast<std::size_t>(last)]);
+              p.wait(sent[i], before[i ^ index(last)]);
               p.wait(sent[i], before[i]);
             }
             last = distance;

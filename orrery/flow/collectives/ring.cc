@@ -7,6 +7,7 @@
 // round.
 #include <algorithm>
 
+#include "orrery/base/index.h"
 #include "orrery/flow/collectives/flow_algorithm.h"
 
 namespace orrery {
@@ -16,7 +17,7 @@ namespace {
 void add_ring(FlowPattern& p, Collective::Kind kind, const std::vector<int>& order, double share,
               int chunks) {
   const int n = static_cast<int>(order.size());
-  const auto at = [&](int i) { return order[static_cast<std::size_t>(i % n)]; };
+  const auto at = [&](int i) { return order[index(i % n)]; };
   if (is_rooted(kind)) {
     const bool out = kind == Collective::Kind::kBroadcast;
     for (int i = 0, before = -1; i + 1 < n; ++i) {

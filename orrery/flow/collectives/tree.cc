@@ -5,6 +5,7 @@
 // a chain in each node. Channels are those of a ring.
 #include <algorithm>
 
+#include "orrery/base/index.h"
 #include "orrery/flow/collectives/flow_algorithm.h"
 
 namespace orrery {
@@ -18,9 +19,7 @@ void add_tree(FlowPattern& p, const std::vector<std::vector<int>>& runs, double 
               Direction direction) {
   const bool up = direction != Direction::kDown, down = direction != Direction::kUp;
   const int n = static_cast<int>(runs.size());
-  const auto run = [&](int i) -> const std::vector<int>& {
-    return runs[static_cast<std::size_t>(i)];
-  };
+  const auto run = [&](int i) -> const std::vector<int>& { return runs[index(i)]; };
   const auto send = [&](int from, int to, const std::vector<int>& after) {
     const int s = p.send(from, to, Bytes(share / chunks), chunks);
     for (int other : after) p.wait(s, other);
@@ -30,21 +29,20 @@ void add_tree(FlowPattern& p, const std::vector<std::vector<int>>& runs, double 
   for (int i = n - 1; up && i >= 0; --i) {
     std::vector<int> chain;
     for (std::size_t k = run(i).size(); k-- > 1;) chain = {send(run(i)[k], run(i)[k - 1], chain)};
-    auto& in = gathered[static_cast<std::size_t>(i)];
+    auto& in = gathered[index(i)];
     in.insert(in.end(), chain.begin(), chain.end());
     if (i == 0) continue;
     const int parent = (i - 1) / 2;
-    gathered[static_cast<std::size_t>(parent)].push_back(send(run(i)[0], run(parent)[0], in));
+    gathered[index(parent)].push_back(send(run(i)[0], run(parent)[0], in));
   }
   std::vector<std::vector<int>> came(runs.size());  // the stream into each vertex on the way down
   came[0] = gathered[0];
   for (int i = 0; down && i < n; ++i) {
     const int parent = (i - 1) / 2;
     if (i > 0) {
-      came[static_cast<std::size_t>(i)] = {
-          send(run(parent)[0], run(i)[0], came[static_cast<std::size_t>(parent)])};
+      came[index(i)] = {send(run(parent)[0], run(i)[0], came[index(parent)])};
     }
-    std::vector<int> chain = came[static_cast<std::size_t>(i)];
+    std::vector<int> chain = came[index(i)];
     for (std::size_t k = 1; k < run(i).size(); ++k) chain = {send(run(i)[k - 1], run(i)[k], chain)};
   }
 }

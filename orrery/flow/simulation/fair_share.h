@@ -16,6 +16,7 @@
 #include <span>
 #include <vector>
 
+#include "orrery/base/index.h"
 #include "orrery/base/units.h"
 
 namespace orrery {
@@ -44,9 +45,7 @@ class FairShare {
     solve();
     for (int flow : touched_) changed(flow);
   }
-  BytesPerSecond rate(int flow) const {
-    return BytesPerSecond(rate_[static_cast<std::size_t>(flow)]);
-  }
+  BytesPerSecond rate(int flow) const { return BytesPerSecond(rate_[index(flow)]); }
 
  private:
   struct Entry {

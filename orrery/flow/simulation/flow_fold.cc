@@ -9,6 +9,7 @@
 #include <span>
 
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 #include "orrery/flow/simulation/colour_refinement.h"
 
 namespace orrery {

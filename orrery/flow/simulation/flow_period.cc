@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "orrery/base/index.h"
+
 namespace orrery {
 namespace {
 
@@ -108,8 +110,7 @@ std::int64_t FlowPeriod::most_periods(int period) const {
     for (const FoldedFlows::Wait& w : work_.waits(t)) {
       const FlowTask& other = work_.task(t.first_task + w.other);
       if (other.arrived == other.count) continue;
-      const bool other_moves =
-          other.running && other.sent != saved_.sent[static_cast<std::size_t>(other.place)];
+      const bool other_moves = other.running && other.sent != saved_.sent[index(other.place)];
       if (other_moves == moves) continue;
       const int gap = std::abs(other.arrived - std::min(t.sent - w.lag + 1, other.count));
       most = std::min<std::int64_t>(most, gap / period - 2);
@@ -120,7 +121,7 @@ std::int64_t FlowPeriod::most_periods(int period) const {
 
 double FlowPeriod::repeat(double now, double next) {
   const FlowTask& reference = work_.task(reference_);
-  const int period = reference.sent - saved_.sent[static_cast<std::size_t>(reference.place)];
+  const int period = reference.sent - saved_.sent[index(reference.place)];
   const double length = now - saved_.time;
   std::int64_t times = period > 0 && length > 0 ? most_periods(period) : 0;
   if (times >= 1 && next < std::numeric_limits<double>::infinity()) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 #include "orrery/flow/simulation/fair_share.h"
 #include "orrery/flow/simulation/flow_fold.h"
 #include "orrery/flow/simulation/flow_period.h"
@@ -118,11 +119,11 @@ class Simulation {
   void end_part(std::int32_t i) {
     FlowPart& p = work_.part(i);
     p.ended = true;
-    spans_[static_cast<std::size_t>(p.op)].second = now_;
+    spans_[index(p.op)].second = now_;
     for (std::int32_t next : work_.after(i)) {
       if (--work_.part(next).waits == 0) ready_parts_.push_back(next);
     }
-    end_[static_cast<std::size_t>(p.gpu)] = now_;
+    end_[index(p.gpu)] = now_;
   }
 
   void start(std::int32_t i) {
@@ -202,7 +203,7 @@ class Simulation {
       if (!(end < kNever)) {
         throw InputError(
             fmt::format("operation '{}': a message of {} bytes at {} B/s never arrives",
-                        program_.ops[static_cast<std::size_t>(t.op)].name, t.bytes, rate));
+                        program_.ops[index(t.op)].name, t.bytes, rate));
       }
       drains_.set(flow, end);
     });
@@ -222,7 +223,7 @@ class Simulation {
         throw InputError(
             fmt::format("operation {} ('{}') never ends: operations or messages wait "
                         "for each other",
-                        p.op, program_.ops[static_cast<std::size_t>(p.op)].name));
+                        p.op, program_.ops[index(p.op)].name));
       }
     }
     FlowResult r;
@@ -231,12 +232,12 @@ class Simulation {
       r.makespan = std::max(r.makespan, Seconds(end));
     }
     for (std::int32_t c : folded_.gpu_class) {
-      r.gpu_end.push_back(Seconds(end_[static_cast<std::size_t>(c)]));
+      r.gpu_end.push_back(Seconds(end_[index(c)]));
     }
     std::vector<double> bytes(folded_.links.size(), 0);
     for (const FlowTask& t : work_.tasks) {
       for (const FairShare::Use& u : work_.stream(t).uses) {
-        bytes[static_cast<std::size_t>(u.link)] += u.times * t.bytes * t.count;
+        bytes[index(u.link)] += u.times * t.bytes * t.count;
       }
     }
     for (std::size_t l = 0; l < bytes.size(); ++l) {

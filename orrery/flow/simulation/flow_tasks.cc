@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 
 namespace orrery {
 namespace {
@@ -23,7 +24,7 @@ Lists lists(std::vector<std::pair<std::int32_t, std::int32_t>> pairs, std::size_
   std::sort(pairs.begin(), pairs.end());
   Lists l{std::vector<std::size_t>(count + 1, 0), {}};
   for (const auto& [from, to] : pairs) {
-    ++l.begin[static_cast<std::size_t>(from) + 1];
+    ++l.begin[index(from) + 1];
     l.items.push_back(to);
   }
   for (std::size_t i = 0; i < count; ++i) l.begin[i + 1] += l.begin[i];
@@ -52,15 +53,14 @@ FlowTasks::FlowTasks(const FlowProgram& program, const FoldedFlows& folded,
 void FlowTasks::add_parts(std::int32_t number, const FlowOp& op) {
   std::vector<std::pair<std::int32_t, double>> at;  // class of GPUs, time of computing
   if (op.pattern >= 0) {
-    for (std::int32_t g : folded_.members[static_cast<std::size_t>(op.pattern)])
-      at.emplace_back(g, 0);
+    for (std::int32_t g : folded_.members[index(op.pattern)]) at.emplace_back(g, 0);
   } else if (op.gpus.empty()) {
     for (std::size_t g = 0; g < folded_.gpu_sample.size(); ++g)
       at.emplace_back(static_cast<std::int32_t>(g), op.time.value());
   } else {
     for (std::size_t k = 0; k < op.gpus.size(); ++k) {
       const Seconds t = op.times.empty() ? op.time : op.times[k];
-      at.emplace_back(folded_.gpu_class[static_cast<std::size_t>(op.gpus[k])], t.value());
+      at.emplace_back(folded_.gpu_class[index(op.gpus[k])], t.value());
     }
     std::sort(at.begin(), at.end());
     at.erase(std::unique(at.begin(), at.end()), at.end());
@@ -78,7 +78,7 @@ void FlowTasks::add_tasks(std::int32_t number, const FlowOp& op, Seconds message
   const auto p = static_cast<std::size_t>(op.pattern);
   const auto first = folded_.first_stream[p];
   for (auto s = first; s < folded_.first_stream[p + 1]; ++s) {
-    const FoldedFlows::StreamClass& stream = folded_.streams[static_cast<std::size_t>(s)];
+    const FoldedFlows::StreamClass& stream = folded_.streams[index(s)];
     FlowTask t;
     t.op = number;
     t.stream = s;

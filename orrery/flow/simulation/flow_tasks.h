@@ -15,6 +15,7 @@
 #include <span>
 #include <vector>
 
+#include "orrery/base/index.h"
 #include "orrery/base/units.h"
 #include "orrery/flow/simulation/flow_fold.h"
 #include "orrery/flow/simulation/flow_program.h"
@@ -61,22 +62,20 @@ class FlowTasks {
   std::vector<FlowPart> parts;  // by operation, then class of GPUs
   std::vector<std::int32_t> running;
 
-  FlowTask& task(std::int32_t i) { return tasks[static_cast<std::size_t>(i)]; }
-  const FlowTask& task(std::int32_t i) const { return tasks[static_cast<std::size_t>(i)]; }
-  FlowPart& part(std::int32_t i) { return parts[static_cast<std::size_t>(i)]; }
+  FlowTask& task(std::int32_t i) { return tasks[index(i)]; }
+  const FlowTask& task(std::int32_t i) const { return tasks[index(i)]; }
+  FlowPart& part(std::int32_t i) { return parts[index(i)]; }
   // The part of an operation on a class of GPUs that takes part in it.
   std::int32_t part_of(std::int32_t op, std::int32_t gpu) const;
   // The operation's tasks: from first_task(op) to first_task(op + 1).
-  std::int32_t first_task(std::int32_t op) const {
-    return first_task_[static_cast<std::size_t>(op)];
-  }
+  std::int32_t first_task(std::int32_t op) const { return first_task_[index(op)]; }
   // The parts that wait for a part.
   std::span<const std::int32_t> after(std::int32_t part) const {
     return range(after_, after_begin_, part);
   }
 
   const FoldedFlows::StreamClass& stream(const FlowTask& t) const {
-    return folded_.streams[static_cast<std::size_t>(t.stream)];
+    return folded_.streams[index(t.stream)];
   }
   // The waits of a task's class of streams, and the classes that wait for it.
   std::span<const FoldedFlows::Wait> waits(const FlowTask& t) const {
@@ -105,7 +104,7 @@ class FlowTasks {
   void stop(std::int32_t i) {
     FlowTask& t = task(i);
     t.running = false;
-    running[static_cast<std::size_t>(t.place)] = running.back();
+    running[index(t.place)] = running.back();
     task(running.back()).place = t.place;
     running.pop_back();
   }

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "orrery/base/index.h"
+
 namespace orrery {
 
 // A queue of the items 0 .. size-1, each at most once; any item's time can change. Of equal times
@@ -60,7 +62,6 @@ class IndexedTimes {
                                                                   static_cast<int>(item < o.item)));
     }
   };
-  static std::size_t index(std::int32_t i) { return static_cast<std::size_t>(i); }
   void put(std::size_t at, const Entry& e) {
     heap_[at] = e;
     place_[index(e.item)] = static_cast<std::int32_t>(at);
@@ -105,7 +106,7 @@ class DelayLanes {
   }
   // Adds the event `what` at `time`: the lane's delay after now. Now never goes back.
   void push(std::int32_t lane, double time, std::int32_t what) {
-    Lane& l = lanes_[static_cast<std::size_t>(lane)];
+    Lane& l = lanes_[index(lane)];
     l.entries.push_back({time, pushes_++, what});
     ++size_;
     std::size_t at = l.entries.size() - 1;
@@ -121,7 +122,7 @@ class DelayLanes {
     }
   }
   std::int32_t pop() {
-    Lane& l = lanes_[static_cast<std::size_t>(heads_.front().lane)];
+    Lane& l = lanes_[index(heads_.front().lane)];
     const std::int32_t what = l.entries[l.first++].what;
     --size_;
     if (l.first < l.entries.size()) {

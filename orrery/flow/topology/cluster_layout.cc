@@ -1,5 +1,7 @@
 #include "orrery/flow/topology/cluster_layout.h"
 
+#include "orrery/base/index.h"
+
 namespace orrery {
 namespace {
 
@@ -99,10 +101,10 @@ int dragonfly_gateway(const ClusterLayout& l, int group, int other) {
 }
 
 void route(const ClusterLayout& l, int from, int to, std::vector<LinkId>& path) {
-  const int i = l.node_of[static_cast<std::size_t>(from)];
-  const int j = l.node_of[static_cast<std::size_t>(to)];
-  const PlacedNode& a = l.nodes[static_cast<std::size_t>(i)];
-  const PlacedNode& b = l.nodes[static_cast<std::size_t>(j)];
+  const int i = l.node_of[index(from)];
+  const int j = l.node_of[index(to)];
+  const PlacedNode& a = l.nodes[index(i)];
+  const PlacedNode& b = l.nodes[index(j)];
   int here = from - a.first_gpu;
   const int there = to - b.first_gpu;
   if (i == j) return route_inside(l, a, here, there, path);
@@ -119,7 +121,7 @@ void route(const ClusterLayout& l, int from, int to, std::vector<LinkId>& path) 
   if (l.network.kind == NetworkPlan::Kind::kDragonfly) {
     route_dragonfly(l, i, j, path);
   } else {
-    route_tree(l, l.planes[l.network.rails ? static_cast<std::size_t>(in) : 0], i, j, to, path);
+    route_tree(l, l.planes[l.network.rails ? index(in) : 0], i, j, to, path);
   }
   path.push_back(b.ports + 2 * in + 1);
   if (b.shared_ports()) path.push_back(b.nic + 2 * there + 1);

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 
 namespace orrery {
 namespace {
@@ -15,13 +16,13 @@ namespace {
 void group_links(const std::vector<Link>& links, VertexId Link::* end, std::size_t vertices,
                  std::vector<std::int32_t>& begin, std::vector<LinkId>& sorted) {
   begin.assign(vertices + 1, 0);
-  for (const Link& l : links) ++begin[static_cast<std::size_t>(l.*end) + 1];
+  for (const Link& l : links) ++begin[index(l.*end) + 1];
   for (std::size_t v = 0; v < vertices; ++v) begin[v + 1] += begin[v];
   sorted.resize(links.size());
   std::vector<std::int32_t> next(begin.begin(), begin.end() - 1);
   for (std::size_t i = 0; i < links.size(); ++i) {
     const auto v = static_cast<std::size_t>(links[i].*end);
-    sorted[static_cast<std::size_t>(next[v]++)] = static_cast<LinkId>(i);
+    sorted[index(next[v]++)] = static_cast<LinkId>(i);
   }
 }
 
@@ -56,20 +57,20 @@ Topology::Topology(std::string name, int gpus, std::vector<std::string> names,
                                    link_name(static_cast<LinkId>(i)), l.latency.value()));
     }
   }
-  index();
+  sort_links();
 }
 
-void Topology::index() {
+void Topology::sort_links() {
   group_links(links_, &Link::to, vertices(), in_begin_, in_links_);
   group_links(links_, &Link::from, vertices(), out_begin_, out_links_);
 }
 
 std::string Topology::vertex_name(VertexId v) const {
-  return v < gpus_ ? fmt::format("gpu{}", v) : names_[static_cast<std::size_t>(v - gpus_)];
+  return v < gpus_ ? fmt::format("gpu{}", v) : names_[index(v - gpus_)];
 }
 
 std::string Topology::link_name(LinkId link) const {
-  const Link& l = links_[static_cast<std::size_t>(link)];
+  const Link& l = links_[index(link)];
   return fmt::format("{}->{}", vertex_name(l.from), vertex_name(l.to));
 }
 
@@ -118,7 +119,7 @@ void Topology::degrade(std::string_view text, double factor) {
     throw InputError(
         fmt::format("link '{}': the factor must be between 0 and 1, got {}", text, factor));
   }
-  for (LinkId id : find(text)) links_[static_cast<std::size_t>(id)].bandwidth *= factor;
+  for (LinkId id : find(text)) links_[index(id)].bandwidth *= factor;
   damaged_ = damaged_ || factor == 0;
 }
 
@@ -127,9 +128,8 @@ void Topology::scale(double factor) {
 }
 
 bool Topology::intact(const std::vector<LinkId>& path, std::size_t first) const {
-  return std::all_of(path.begin() + static_cast<std::ptrdiff_t>(first), path.end(), [&](LinkId l) {
-    return links_[static_cast<std::size_t>(l)].bandwidth > BytesPerSecond(0);
-  });
+  return std::all_of(path.begin() + static_cast<std::ptrdiff_t>(first), path.end(),
+                     [&](LinkId l) { return links_[index(l)].bandwidth > BytesPerSecond(0); });
 }
 
 void Topology::route(int from, int to, std::vector<LinkId>& path) const {
@@ -154,16 +154,14 @@ bool Topology::search(int from, int to, std::vector<LinkId>& path) const {
   // falling distances from the sender.
   std::vector<std::int32_t> distance(vertices(), -1);
   std::vector<VertexId> queue{to};
-  distance[static_cast<std::size_t>(to)] = 0;
-  const auto works = [&](LinkId l) {
-    return links_[static_cast<std::size_t>(l)].bandwidth > BytesPerSecond(0);
-  };
+  distance[index(to)] = 0;
+  const auto works = [&](LinkId l) { return links_[index(l)].bandwidth > BytesPerSecond(0); };
   for (std::size_t head = 0; head < queue.size(); ++head) {
     const auto v = static_cast<std::size_t>(queue[head]);
     if (queue[head] == from) break;
     for (auto i = in_begin_[v]; i < in_begin_[v + 1]; ++i) {
-      const LinkId id = in_links_[static_cast<std::size_t>(i)];
-      const auto u = static_cast<std::size_t>(links_[static_cast<std::size_t>(id)].from);
+      const LinkId id = in_links_[index(i)];
+      const auto u = static_cast<std::size_t>(links_[index(id)].from);
       if (!works(id) || distance[u] >= 0) continue;
       distance[u] = distance[v] + 1;
       queue.push_back(static_cast<VertexId>(u));
@@ -175,13 +173,13 @@ bool Topology::search(int from, int to, std::vector<LinkId>& path) const {
   while (distance[v] > 0) {
     candidates.clear();
     for (auto i = out_begin_[v]; i < out_begin_[v + 1]; ++i) {
-      const LinkId id = out_links_[static_cast<std::size_t>(i)];
-      const auto u = static_cast<std::size_t>(links_[static_cast<std::size_t>(id)].to);
+      const LinkId id = out_links_[index(i)];
+      const auto u = static_cast<std::size_t>(links_[index(id)].to);
       if (works(id) && distance[u] == distance[v] - 1) candidates.push_back(id);
     }
-    const LinkId id = candidates[static_cast<std::size_t>(to) % candidates.size()];
+    const LinkId id = candidates[index(to) % candidates.size()];
     path.push_back(id);
-    v = static_cast<std::size_t>(links_[static_cast<std::size_t>(id)].to);
+    v = static_cast<std::size_t>(links_[index(id)].to);
   }
   return true;
 }

@@ -78,7 +78,7 @@ class Topology {
   bool intact(const std::vector<LinkId>& path, std::size_t first) const;
   bool search(int from, int to, std::vector<LinkId>& path) const;
   // Lists the links of every vertex, for searches.
-  void index();
+  void sort_links();
 
   std::string name_;
   int gpus_;

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 #include "orrery/flow/topology/cluster_layout.h"
 #include "orrery/flow/topology/topology_build.h"
 
@@ -146,8 +147,7 @@ class Builder {
           for (int a = 0; a < 8; ++a) {
             for (int b = 0; b < 8; ++b) {
               const int most = n.cube_links == 6 ? 2 : 1;
-              const int lanes = std::min(
-                  most, kCubeMesh[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)]);
+              const int lanes = std::min(most, kCubeMesh[index(a)][index(b)]);
               if (lanes > 0) link(g0 + a, g0 + b, n.bandwidth * lanes / n.cube_links, n.latency);
             }
           }
@@ -168,7 +168,7 @@ class Builder {
             of.push_back(vertex(fmt::format("node{}.pcie{}", number, s)));
           }
           for (int g = 0; g < n.gpus; ++g) {
-            cable(g0 + g, of[static_cast<std::size_t>(g / n.gpus_per_switch)], rate, n.latency / 2);
+            cable(g0 + g, of[index(g / n.gpus_per_switch)], rate, n.latency / 2);
           }
           for (VertexId s : of) cable(s, host, n.bandwidth, n.latency / 4);
           break;
@@ -232,22 +232,19 @@ class Builder {
           level.push_back(vertex(t == 0 ? fmt::format("{}leaf{}", rail, s)
                                         : fmt::format("{}tier{}.switch{}", rail, t + 1, s)));
         }
-        switches[static_cast<std::size_t>(p)].push_back(std::move(level));
+        switches[index(p)].push_back(std::move(level));
       }
-      leaves[static_cast<std::size_t>(p)] = switches[static_cast<std::size_t>(p)].front();
+      leaves[index(p)] = switches[index(p)].front();
     }
     for (int i = 0; i < nodes; ++i) {
-      attach(i, [&](int port) {
-        return leaves[static_cast<std::size_t>(planes > 1 ? port : 0)]
-                     [static_cast<std::size_t>(i / span[1])];
-      });
+      attach(i, [&](int port) { return leaves[index(planes > 1 ? port : 0)][index(i / span[1])]; });
     }
     for (int p = 0; p < planes; ++p) {
       const std::string rail = planes > 1 ? fmt::format("rail{}.", p) : "";
       layout_->planes.emplace_back();
       std::vector<BytesPerSecond> below = leaf_capacity(planes, span[1]);
       for (std::size_t t = 0; t < levels; ++t) {
-        const auto& level = switches[static_cast<std::size_t>(p)][t];
+        const auto& level = switches[index(p)][t];
         const TierPlan& tier = tiers[t];
         SwitchLevel placed{span[t + 1], 1, next_link(), static_cast<int>(level.size())};
         if (level.size() > 1) {
@@ -263,10 +260,9 @@ class Builder {
           for (std::size_t s = 0; s < level.size(); ++s) {
             const BytesPerSecond up = below[s] / tier.oversubscription;
             for (int k = 0; k < placed.ways; ++k) {
-              const VertexId upper = last ? top[static_cast<std::size_t>(k)]
-                                          : switches[static_cast<std::size_t>(p)][t + 1]
-                                                    [s * static_cast<std::size_t>(span[t + 1]) /
-                                                     static_cast<std::size_t>(span[t + 2])];
+              const VertexId upper =
+                  last ? top[index(k)]
+                       : switches[index(p)][t + 1][s * index(span[t + 1]) / index(span[t + 2])];
               cable(level[s], upper, up / placed.ways, w.hop_latency / 2);
             }
             if (!last) {
@@ -298,7 +294,7 @@ class Builder {
   // Adds the links from the ports of node i to the switch that `leaf(port)` gives.
   template <class LeafOf>
   void attach(int i, LeafOf leaf) {
-    PlacedNode& node = layout_->nodes[static_cast<std::size_t>(i)];
+    PlacedNode& node = layout_->nodes[index(i)];
     const NodePlan& n = node.plan;
     const int ports = node.used_ports();
     const BytesPerSecond rate = n.port_bandwidth * (static_cast<double>(n.ports) / ports);
@@ -307,15 +303,14 @@ class Builder {
     if (node.shared_ports()) {
       for (int p = 0; p < ports; ++p) port.push_back(vertex(fmt::format("node{}.nic{}", i, p)));
       for (int g = 0; g < n.gpus; ++g) {
-        cable(node.first_gpu + g, port[static_cast<std::size_t>(node.port_of(g))], rate,
-              Seconds(0));
+        cable(node.first_gpu + g, port[index(node.port_of(g))], rate, Seconds(0));
       }
     } else {
       for (int g = 0; g < n.gpus; ++g) port.push_back(node.first_gpu + g);
     }
     node.ports = next_link();
     for (int p = 0; p < ports; ++p) {
-      cable(port[static_cast<std::size_t>(p)], leaf(p), rate, n.port_latency / 2);
+      cable(port[index(p)], leaf(p), rate, n.port_latency / 2);
     }
   }
 
@@ -329,9 +324,9 @@ class Builder {
     std::vector<VertexId> router;
     for (int r = 0; r < l.routers; ++r) router.push_back(vertex(fmt::format("router{}", r)));
     for (int i = 0; i < nodes; ++i) {
-      attach(i, [&](int) { return router[static_cast<std::size_t>(i / w.nodes_per_router)]; });
+      attach(i, [&](int) { return router[index(i / w.nodes_per_router)]; });
     }
-    const auto at = [&](int r) { return router[static_cast<std::size_t>(r)]; };
+    const auto at = [&](int r) { return router[index(r)]; };
     const int a = w.routers_per_group;
     l.local = next_link();
     for (int r = 0; r < l.routers; ++r) {

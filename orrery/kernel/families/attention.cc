@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "orrery/base/index.h"
 #include "orrery/base/quick_math.h"
 #include "orrery/kernel/families/families.h"
 
@@ -26,8 +27,8 @@ constexpr std::array<std::string_view, 3> kFormats = {"bf16", "fp8kv",
 int nearest_head_dim(int head_dim) {
   int best = 0;
   for (int i = 1; i < static_cast<int>(kHeadDims.size()); ++i) {
-    if (std::abs(std::log2(1.0 * head_dim / kHeadDims[static_cast<std::size_t>(i)])) <
-        std::abs(std::log2(1.0 * head_dim / kHeadDims[static_cast<std::size_t>(best)]))) {
+    if (std::abs(std::log2(1.0 * head_dim / kHeadDims[index(i)])) <
+        std::abs(std::log2(1.0 * head_dim / kHeadDims[index(best)]))) {
       best = i;
     }
   }
@@ -65,9 +66,8 @@ int class_index(int format, int head_dim, Variant variant) {
 }
 
 std::string class_name(int format, int head_dim, Variant variant) {
-  return fmt::format("{}_{}{}", kFormats[static_cast<std::size_t>(format)],
-                     kHeadDims[static_cast<std::size_t>(head_dim)],
-                     kVariants[static_cast<std::size_t>(variant)]);
+  return fmt::format("{}_{}{}", kFormats[index(format)], kHeadDims[index(head_dim)],
+                     kVariants[index(variant)]);
 }
 
 // Its own class, then the plain variant, 16-bit formats, other head sizes.

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <vector>
 
+#include "orrery/base/index.h"
 #include "orrery/base/quick_math.h"
 #include "orrery/kernel/families/families.h"
 #include "orrery/kernel/families/product_tiles.h"
@@ -102,8 +103,7 @@ class GemmFamily : public KernelFamily {
     if (has_whole_tiles(a) == has_whole_tiles(b)) return true;
     for (std::size_t f = 0; f < class_of_format_.size(); ++f) {
       const int its = class_of_format_[f];
-      if (its >= 0 && is_block_scaled(static_cast<Format>(f)) &&
-          &classes_[static_cast<std::size_t>(its)] == &c)
+      if (its >= 0 && is_block_scaled(static_cast<Format>(f)) && &classes_[index(its)] == &c)
         return false;
     }
     return true;

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 
+#include "orrery/base/index.h"
 #include "orrery/base/quick_math.h"
 #include "orrery/base/units.h"
 #include "orrery/hardware/gpu.h"
@@ -43,7 +44,7 @@ struct KernelGpu : Gpu {
   // The peak rate for an op of this number format; formats without hardware are widened
   // (Gpu::compute_dtype). NoData: there is none.
   FlopsPerSecond rate(Dtype arithmetic) const {
-    const FlopsPerSecond known = rates_[static_cast<std::size_t>(arithmetic)];
+    const FlopsPerSecond known = rates_[index(arithmetic)];
     return known > FlopsPerSecond(0) ? known : peak(compute_dtype(arithmetic));
   }
   // The rate of fp32 products that the power limit of the card sustains (kernel_gpu.cc).

@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "orrery/base/index.h"
 #include "orrery/base/quick_math.h"
 #include "orrery/kernel/families/families.h"
 

@@ -10,6 +10,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/fit.h"
+#include "orrery/base/index.h"
 #include "orrery/hardware/catalog.h"
 #include "orrery/kernel/families/families.h"
 #include "orrery/kernel/fit/class_fit.h"
@@ -69,7 +70,7 @@ Op row_work(const CsvReader& row, std::string_view table) {
 }
 
 std::string class_of(const KernelFamily& family, const Op& op) {
-  return family.classes()[static_cast<std::size_t>(family.class_of(op))].sources.front().name;
+  return family.classes()[index(family.class_of(op))].sources.front().name;
 }
 
 // Products whose operands' rows begin on 16 bytes: others run kernels without vector loads, up to

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 #include "orrery/kernel/surface/surface.h"
 
 namespace orrery {
@@ -212,9 +213,8 @@ MeasuredRange read_range(Words& words, const SurfaceAxes& axes) {
     const int last = static_cast<int>(nodes.size()) - 1;
     const int low = ends[2 * a] - kFirstDigit, high = ends[2 * a + 1] - kFirstDigit;
     if (low < 0 || low > last || high < low) words.fail("a range beyond the axis");
-    if (low > 0) range.low[a] = nodes[static_cast<std::size_t>(low)] - kSame;
-    range.high[a] =
-        nodes[static_cast<std::size_t>(std::min(high, last))] + std::max(0, high - last) + kSame;
+    if (low > 0) range.low[a] = nodes[index(low)] - kSame;
+    range.high[a] = nodes[index(std::min(high, last))] + std::max(0, high - last) + kSame;
   }
   range.most = words.number() + kSame;
   return range;

@@ -15,7 +15,7 @@ std::vector<AxisSmoothness> KernelTables::series_smoothness() const {
 }
 
 std::string KernelTables::class_name(const Op& op) const {
-  return family_.classes()[static_cast<std::size_t>(family_.class_of(op))].sources.front().name;
+  return family_.classes()[index(family_.class_of(op))].sources.front().name;
 }
 
 KernelSample KernelTables::sample_of(const CsvReader& row, const Op& op,
@@ -26,6 +26,7 @@ KernelSample KernelTables::sample_of(const CsvReader& row, const Op& op,
 std::span<const KernelTables* const> all_kernel_tables() {
 #define ORRERY_KERNEL_TABLES(function) &function(),
   static const KernelTables* const kAll[] = {
+#include "orrery/base/index.h"
 #include "orrery/kernel/tables/kernel_tables.def"
   };
 #undef ORRERY_KERNEL_TABLES

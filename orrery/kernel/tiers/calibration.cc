@@ -11,6 +11,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/estimate.h"
+#include "orrery/base/index.h"
 #include "orrery/base/quantile.h"
 
 namespace orrery {
@@ -112,7 +113,7 @@ Eigen::VectorXd weights_of(const Process& p, double error, std::size_t own,
     for (Eigen::Index i = 0; i < n; ++i) {
       const double miss = weights[i] / inverse(i, i);
       const double expected = 1 / std::sqrt(inverse(i, i));
-      if (static_cast<std::size_t>(i) < own) missed[static_cast<std::size_t>(i)] = std::abs(miss);
+      if (static_cast<std::size_t>(i) < own) missed[index(i)] = std::abs(miss);
       noise[i] *= std::pow(std::max(1.0, std::abs(miss) / (kOutlier * expected)), 2);
     }
   }

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 
 namespace orrery {
 namespace {
@@ -190,8 +191,7 @@ std::string to_text(const LayerTimes& times) {
     const std::string first = l.shape.kind == LayerShape::Kind::kGemm
                                   ? std::string(properties(static_cast<Format>(s[0])).name)
                                   : std::to_string(s[0]);
-    out += fmt::format("{} {} {} {} ", kKinds[static_cast<std::size_t>(l.shape.kind)], first, s[1],
-                       s[2]);
+    out += fmt::format("{} {} {} {} ", kKinds[index(l.shape.kind)], first, s[1], s[2]);
     if (l.y.empty()) {
       out += fmt::format("points {}\n", l.x.size());
       std::vector<double> pairs;

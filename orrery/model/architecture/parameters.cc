@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "orrery/base/index.h"
 #include "orrery/model/architecture/declared_weights.h"
 
 namespace orrery {
@@ -19,7 +20,7 @@ struct Elements {
 // The same by part.
 struct ElementsByPart {
   std::array<Count, static_cast<std::size_t>(WeightPart::kMtp) + 1> sums{};
-  constexpr Count& at(WeightPart part) { return sums[static_cast<std::size_t>(part)]; }
+  constexpr Count& at(WeightPart part) { return sums[index(part)]; }
   constexpr void matrix(const LayerMatrix& m) { at(m.part) += m.elements(); }
   constexpr void vector(const LayerVector& v) { at(v.part) += v.elements.total(); }
 };

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 #include "orrery/base/node_builder.h"
 
 namespace orrery {
@@ -128,7 +129,7 @@ class RegexParser {
     return first;
   }
 
-  NamePattern::State& state(int i) { return pattern_.states_[static_cast<std::size_t>(i)]; }
+  NamePattern::State& state(int i) { return pattern_.states_[index(i)]; }
 
   int repeated(int next) {
     const int loop = add(Step::kSplit, -1, next);
@@ -193,7 +194,7 @@ class RegexParser {
 
   static void add_range(std::vector<bool>& set, char from, char to) {
     for (int c = static_cast<unsigned char>(from); c <= static_cast<unsigned char>(to); ++c) {
-      set[static_cast<std::size_t>(c)] = true;
+      set[index(c)] = true;
     }
   }
 
@@ -261,14 +262,14 @@ struct NamePattern::Reached {
 void NamePattern::reach(int state, std::string_view name, std::size_t at, Reached& reached) const {
   std::vector<int>& states = reached.states;
   const auto visit = [&](int next) {
-    if (next < 0 || reached.place[static_cast<std::size_t>(next)] == at + 1) return;
-    reached.place[static_cast<std::size_t>(next)] = at + 1;
+    if (next < 0 || reached.place[index(next)] == at + 1) return;
+    reached.place[index(next)] = at + 1;
     states.push_back(next);
   };
   std::size_t open = states.size();
   visit(state);
   for (; open < states.size(); ++open) {
-    const State& s = states_[static_cast<std::size_t>(states[open])];
+    const State& s = states_[index(states[open])];
     const bool passes = s.step == Step::kSplit || (s.step == Step::kBegin && at == 0) ||
                         (s.step == Step::kEnd && at == name.size());
     if (!passes) continue;
@@ -287,7 +288,7 @@ bool NamePattern::regex_matches(std::string_view name) const {
     now.swap(reached.states);
     reached.states.clear();
     for (const int i : now) {
-      const State& s = states_[static_cast<std::size_t>(i)];
+      const State& s = states_[index(i)];
       if (s.step == Step::kAccept) return true;
       if (s.step == Step::kChar && at < name.size() &&
           s.accepted[static_cast<unsigned char>(name[at])]) {

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "orrery/base/index.h"
+
 namespace orrery {
 namespace {
 
@@ -11,7 +13,7 @@ std::int64_t divided_up(std::int64_t n, std::int64_t by) { return (n + by - 1) /
 
 Bytes stored_bytes(const StoredFormat& f, std::int64_t rows, std::int64_t columns) {
   constexpr std::array<double, 6> kBits = {0, 8, 8, 4, 4, 4};  // by WeightFormat
-  const double bits = kBits[static_cast<std::size_t>(f.format)];
+  const double bits = kBits[index(f.format)];
   const auto scales = static_cast<double>(
       f.group > 0        ? rows * divided_up(columns, f.group)
       : f.block_rows > 0 ? divided_up(rows, f.block_rows) * divided_up(columns, f.block_columns)

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "orrery/base/index.h"
 #include "orrery/model/families/hf_families.h"
 
 namespace orrery {
@@ -61,7 +62,7 @@ Architecture latent_model(const HfConfig& c, bool router_bias) {
   for (int i = 0; i < layers; ++i) {
     LatentAttention a = attention;
     if (!indexers.empty()) {
-      const std::string& kind = indexers[static_cast<std::size_t>(i)];
+      const std::string& kind = indexers[index(i)];
       if (kind == "shared") {
         a.indexer.reset();
       } else if (kind != "full") {
@@ -178,7 +179,7 @@ Architecture read_deepseek_v4(const HfConfig& c) {
   layer.residual_streams = c.size_or({"hc_mult"}, 1, 64);
   for (int i = 0; i < layers; ++i) {
     CompressedAttention a = shared;
-    a.compress = ratios[static_cast<std::size_t>(i)];
+    a.compress = ratios[index(i)];
     if (a.compress > 0 && a.compress < kHeavyRatio) {
       a.overlapping = true;
       a.top_k = c.size({"index_topk"}, limit::kContext);

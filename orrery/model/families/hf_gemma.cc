@@ -3,6 +3,7 @@
 // experts beside the dense MLP.
 #include <fmt/format.h>
 
+#include "orrery/base/index.h"
 #include "orrery/model/families/hf_families.h"
 
 namespace orrery {
@@ -18,7 +19,7 @@ void append_layers(const HfConfig& c, Architecture& m, SoftmaxAttention a, int n
   layer.mlp = read_gated_mlp(c, "gelu_pytorch_tanh");
   layer.norms = norms;
   for (int i = 0; i < layers; ++i) {
-    const bool local = types.empty() ? is_local(i) : types[static_cast<std::size_t>(i)];
+    const bool local = types.empty() ? is_local(i) : types[index(i)];
     a.window = local ? window : 0;
     layer.mixer = a;
     m.layers.append(layer);
@@ -122,7 +123,7 @@ Architecture read_gemma4(const HfConfig& c) {
   layer.per_layer_input = c.count_or({"hidden_size_per_layer_input"}, 0, limit::kHidden);
   for (int i = 0; i < layers; ++i) {
     // Five layers with the window and one without (the default of the class).
-    const bool window = local.empty() ? (i + 1) % 6 != 0 : local[static_cast<std::size_t>(i)];
+    const bool window = local.empty() ? (i + 1) % 6 != 0 : local[index(i)];
     SoftmaxAttention a = window ? kinds.local : kinds.full;
     a.shares_kv = i >= first_shared;
     layer.mixer = a;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "orrery/base/index.h"
 #include "orrery/model/families/hf_families.h"
 
 namespace orrery {
@@ -17,10 +18,10 @@ std::vector<bool> linear_layers(const HfConfig& linear, int layers) {
     if (layer < 1 || layer > layers) {
       linear.fail({"kda_layers"}, fmt::format("layer {} is not in 1 to {}", layer, layers));
     }
-    out[static_cast<std::size_t>(layer - 1)] = true;
+    out[index(layer - 1)] = true;
   }
   for (const int layer : linear.counts({"full_attn_layers"}, limit::kLayers)) {
-    if (layer >= 1 && layer <= layers && out[static_cast<std::size_t>(layer - 1)]) {
+    if (layer >= 1 && layer <= layers && out[index(layer - 1)]) {
       linear.fail({"full_attn_layers"}, fmt::format("layer {} is in kda_layers too", layer));
     }
   }
@@ -81,7 +82,7 @@ Architecture read_kimi_linear(const HfConfig& c) {
   const bool experts = c.has({"num_experts", "n_routed_experts"});
   LayerSpec layer;
   for (int i = 0; i < layers; ++i) {
-    if (is_linear[static_cast<std::size_t>(i)]) {
+    if (is_linear[index(i)]) {
       layer.mixer = delta;
     } else {
       layer.mixer = full;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "orrery/base/index.h"
 #include "orrery/model/families/hf_families.h"
 
 namespace orrery {
@@ -64,7 +65,7 @@ Architecture windowed(const HfConfig& c, Architecture m, SoftmaxAttention a, boo
   LayerSpec layer;
   layer.mlp = read_gated_mlp(c);
   for (int i = 0; i < layers; ++i) {
-    const bool inside = window > 0 && local[static_cast<std::size_t>(i)];
+    const bool inside = window > 0 && local[index(i)];
     a.window = inside ? window : 0;
     a.rope = inside || window == 0 || rope_outside;
     layer.mixer = a;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "orrery/base/index.h"
 #include "orrery/model/families/hf_families.h"
 
 namespace orrery {
@@ -30,7 +31,7 @@ std::vector<bool> named_layers(const HfConfig& c, Key key, int layers) {
   }
   for (const int n : numbers) {
     if (n < 0) c.fail(key, fmt::format("layer {} is negative", n));
-    if (n < layers) out[static_cast<std::size_t>(n)] = true;
+    if (n < layers) out[index(n)] = true;
   }
   return out;
 }

@@ -1,6 +1,7 @@
 // Mixtures of experts with softmax attention: Mixtral, Llama 4, GLM-4.5 to 4.7, gpt-oss.
 #include <algorithm>
 
+#include "orrery/base/index.h"
 #include "orrery/model/families/hf_families.h"
 
 namespace orrery {
@@ -51,7 +52,7 @@ Architecture read_llama4(const HfConfig& c) {
 
   LayerSpec layer;
   for (int i = 0; i < layers; ++i) {
-    a.rope = rope[static_cast<std::size_t>(i)] != 0;
+    a.rope = rope[index(i)] != 0;
     a.window = a.rope ? chunk : 0;
     a.qk_norm = qk_norm && a.rope ? QkNorm::kUnweighted : QkNorm::kNone;
     layer.mixer = a;
@@ -109,7 +110,7 @@ Architecture read_gpt_oss(const HfConfig& c) {
   LayerSpec layer;
   layer.mlp = moe;
   for (int i = 0; i < layers; ++i) {
-    const bool local = types.empty() ? i % 2 == 0 : types[static_cast<std::size_t>(i)];
+    const bool local = types.empty() ? i % 2 == 0 : types[index(i)];
     a.window = local ? window : 0;
     layer.mixer = a;
     m.layers.append(layer);

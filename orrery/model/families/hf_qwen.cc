@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "orrery/base/index.h"
 #include "orrery/model/families/hf_families.h"
 
 namespace orrery {
@@ -147,8 +148,7 @@ Architecture read_qwen3_next(const HfConfig& c) {
   const MoePattern pattern(c);
   LayerSpec layer;
   for (int i = 0; i < layers; ++i) {
-    const bool is_linear =
-        linear_types.empty() ? (i + 1) % interval != 0 : linear_types[static_cast<std::size_t>(i)];
+    const bool is_linear = linear_types.empty() ? (i + 1) % interval != 0 : linear_types[index(i)];
     if (is_linear) {
       layer.mixer = linear;
     } else {

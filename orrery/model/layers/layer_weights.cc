@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "orrery/base/index.h"
+
 namespace orrery {
 
 std::string_view to_text(WeightPart part) {
@@ -10,7 +12,7 @@ std::string_view to_text(WeightPart part) {
                                                        "dense_mlps",     "routed_experts",
                                                        "shared_experts", "latent_projections",
                                                        "routers",        "mtp"};
-  return kNames[static_cast<std::size_t>(part)];
+  return kNames[index(part)];
 }
 
 }  // namespace orrery

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "orrery/base/bundle.h"
+#include "orrery/base/index.h"
 #include "orrery/base/node.h"
 #include "orrery/hardware/gpu_architecture.h"
 #include "orrery/network/algorithms/library_version.h"
@@ -70,8 +71,7 @@ struct NcclTables {
 
 // The table's value for a ring with LL, in microseconds: the quickest step that NCCL knows.
 inline double ring_ll(const NcclTables::Latencies& table) {
-  return table[static_cast<std::size_t>(CollectiveAlgorithm::kRing)]
-              [static_cast<std::size_t>(CollectiveProtocol::kLl)];
+  return table[index(CollectiveAlgorithm::kRing)][index(CollectiveProtocol::kLl)];
 }
 
 // The tables of the latest version in the catalog. They live until the program ends, and a text is

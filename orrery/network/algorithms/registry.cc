@@ -2,6 +2,7 @@
 #include <array>
 #include <bit>
 
+#include "orrery/base/index.h"
 #include "orrery/network/algorithms/curve_algorithm.h"
 #include "orrery/network/algorithms/tuner_algorithm.h"
 
@@ -29,11 +30,11 @@ constexpr std::array<AnalyticalModels, kCollectiveAlgorithms> kModels = {{
 }  // namespace
 
 const CurveAlgorithm& curve_algorithm(CollectiveAlgorithm algorithm) {
-  return *kModels[static_cast<std::size_t>(algorithm)].curve;
+  return *kModels[index(algorithm)].curve;
 }
 
 const TunerAlgorithm& tuner_algorithm(CollectiveAlgorithm algorithm) {
-  return *kModels[static_cast<std::size_t>(algorithm)].tuner;
+  return *kModels[index(algorithm)].tuner;
 }
 
 std::size_t generation_of(const TunerCall& call) {

@@ -1,6 +1,7 @@
 // Two binary trees over the nodes, each with half of the buffer, and a chain in every node.
 #include <algorithm>
 
+#include "orrery/base/index.h"
 #include "orrery/network/algorithms/tuner_algorithm.h"
 
 namespace orrery {
@@ -33,7 +34,7 @@ constinit const TunerAlgorithm tree_tuner{
     .refine =
         [](const TunerCall& call, NcclCost& cost) {
           if (call.is_all_reduce())
-            cost.by_size = &call.tables().tree_correction[static_cast<std::size_t>(call.protocol)];
+            cost.by_size = &call.tables().tree_correction[index(call.protocol)];
         },
     .simple_only = false,
 };

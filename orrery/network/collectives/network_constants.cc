@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 #include "orrery/base/node.h"
 #include "orrery/network/algorithms/curve_algorithm.h"
 #include "orrery/network/algorithms/nccl_tables.h"
@@ -186,7 +187,7 @@ std::string to_yaml(const FabricConstants& c) {
                       to_text(c.origin), c.measured_on, c.recipe, c.curves.empty() ? " []" : "");
   for (const FittedCurve& f : c.curves) {
     text += fmt::format("  - {{stack: {}, algorithm: {}, collective: {},", f.stack,
-                        to_text(f.algorithm), kKinds[static_cast<std::size_t>(f.kind)]);
+                        to_text(f.algorithm), kKinds[index(f.kind)]);
     if (f.least_ranks > 2) text += fmt::format(" least_ranks: {},", f.least_ranks);
     text += fmt::format(
         "\n     latency: {:.4g} us, step: {:.4g} us, pipelining: {:.4g}, efficiency: [{:.4g}, "
@@ -274,7 +275,7 @@ NetworkConstants::NetworkConstants(const Bundle& bundle) {
 MeasuredConstants NetworkConstants::of(const Fabric& fabric) const {
   const ConstantsMatch match = match_constants(heads_, fabric);
   if (match.constants == nullptr) return {};
-  const Bundle::File& file = files_[static_cast<std::size_t>(match.constants - heads_.data())];
+  const Bundle::File& file = files_[index(match.constants - heads_.data())];
   const auto read = [&] { return read_network_constants(parse_yaml(file.content, file.name)); };
   return {read_once(file.content, read), match.origin};
 }

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "orrery/base/index.h"
+
 namespace orrery {
 
 TunerRoutes::TunerRoutes(const MeasuredCluster& known, const ParallelPlan& plan) : known_(known) {
@@ -43,7 +45,7 @@ const TunerInputs& TunerRoutes::of(const Collective& c, const RankPlacement& p,
   if (is_collnet(forced) || is_symmetric(forced))
     return scratch.emplace(inputs(c.ranks, stride, c.kind, forced));
   for (const Route& r : routes_) {
-    if (r.ranks == c.ranks && r.stride == stride) return r.kinds[static_cast<std::size_t>(c.kind)];
+    if (r.ranks == c.ranks && r.stride == stride) return r.kinds[index(c.kind)];
   }
   const std::array<int, 3> key{c.ranks, stride, static_cast<int>(c.kind)};
   const std::lock_guard lock(remembering_);

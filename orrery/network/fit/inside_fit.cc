@@ -6,6 +6,7 @@
 #include <set>
 
 #include "orrery/base/fit.h"
+#include "orrery/base/index.h"
 #include "orrery/network/algorithms/curve_algorithm.h"
 #include "orrery/network/fit/across_fit.h"
 
@@ -195,8 +196,7 @@ void fit_inside(const FabricRows& table, const std::string& stack, CollectiveKin
   };
   fit(curves, first, space, rows, [&](const MeasuredRow& r) { return choose(r).time.total; });
   std::vector<std::int64_t> chosen(curves.size());
-  for (const MeasuredRow* row : rows)
-    ++chosen[static_cast<std::size_t>(choose(*row).curve - curves.data())];
+  for (const MeasuredRow* row : rows) ++chosen[index(choose(*row).curve - curves.data())];
   for (std::size_t c = curves.size(); c-- > first;) {
     if (chosen[c] < kLeastChosen) curves.erase(curves.begin() + static_cast<std::ptrdiff_t>(c));
   }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 #include "orrery/planner/answer/more_memory.h"
 #include "orrery/planner/question/plan_question.h"
 #include "orrery/scenario/kinds/service/service_question.h"
@@ -26,7 +27,7 @@ ServiceQuestion::Slo& slo_of(Scenario& s) { return planned(s).service.slo; }
 
 const char* unit_of(PlanObjective objective) {
   constexpr const char* kUnits[] = {"USD an hour", "GPUs", "J a request", "requests/s"};
-  return kUnits[static_cast<std::size_t>(objective)];
+  return kUnits[index(objective)];
 }
 
 class Changes {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 #include "orrery/planner/answer/changes.h"
 #include "orrery/planner/answer/closest.h"
 #include "orrery/planner/answer/day.h"
@@ -91,8 +92,8 @@ std::string beside(PlanObjective objective, const Proof& one, const Proof& other
                    const char* which) {
   constexpr const char* kWhat[] = {"USD an hour", "GPUs", "J a request", "requests/s"};
   return fmt::format("{:+.1f} % {} beside the {} plan",
-                     100 * (other.raced.value / one.raced.value - 1),
-                     kWhat[static_cast<std::size_t>(objective)], which);
+                     100 * (other.raced.value / one.raced.value - 1), kWhat[index(objective)],
+                     which);
 }
 
 // How a plan compares with the best one.

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 #include "orrery/model/catalog/catalog.h"
 #include "orrery/planner/answer/run_planner.h"
 #include "orrery/planner/bound/engine_bound.h"
@@ -65,7 +66,7 @@ std::string differences(const EngineOption& own, const EngineOption& plan) {
 
 const char* unit_of(PlanObjective objective) {
   constexpr const char* kUnits[] = {"USD an hour", "GPUs", "J a request", "requests/s"};
-  return kUnits[static_cast<std::size_t>(objective)];
+  return kUnits[index(objective)];
 }
 
 // The question with the engine of the command alone.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "orrery/base/index.h"
 #include "orrery/model/catalog/catalog.h"
 #include "orrery/planner/emit/launch_facts.h"
 #include "orrery/scenario/kinds/service/techniques.h"
@@ -92,7 +93,7 @@ class Texts {
 
 const char* options_file_of(EngineRole role) {
   constexpr const char* kNames[] = {"options.yaml", "options-prefill.yaml", "options-decode.yaml"};
-  return kNames[static_cast<std::size_t>(role)];
+  return kNames[index(role)];
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "orrery/base/fields.h"
+#include "orrery/base/index.h"
 #include "orrery/planner/emit/launch.h"
 
 namespace orrery {
@@ -70,7 +71,7 @@ void declare(Fields& f, Platform& p) {
 
 const char* key_of(EngineRole role) {
   constexpr const char* kKeys[] = {"both", "prefill", "decode"};
-  return kKeys[static_cast<std::size_t>(role)];
+  return kKeys[index(role)];
 }
 
 using Values = std::map<std::string, std::string>;

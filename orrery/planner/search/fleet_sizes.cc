@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "orrery/base/index.h"
 #include "orrery/planner/question/plan_question.h"
 #include "orrery/planner/search/spares.h"
 
@@ -47,9 +48,9 @@ void FleetSizes::size_pools(double rate) {
   std::vector<bool> taken(static_cast<std::size_t>(most) + 1, false);
   for (const std::int64_t a : engine_gpus_)
     for (const std::int64_t b : decode_gpus_)
-      if (a + b <= most) taken[static_cast<std::size_t>(a + b)] = true;
+      if (a + b <= most) taken[index(a + b)] = true;
   for (std::int64_t n = 1; n <= most; ++n)
-    if (taken[static_cast<std::size_t>(n)]) gpus_.push_back(n);
+    if (taken[index(n)]) gpus_.push_back(n);
 }
 
 double FleetSizes::hour_of_gpu() const {

@@ -198,7 +198,7 @@ void ResultStore::fail() {
   file_.reset();
 }
 
-std::optional<std::string> ResultStore::find(std::string_view key) {
+std::optional<std::string> ResultStore::kept(std::string_view key) {
   if (!file_) return std::nullopt;
   try {
     auto found = file_->find(scope_, static_cast<std::int64_t>(hash_(key)), key);

@@ -34,7 +34,8 @@ class ResultStore {
   ResultStore(const ResultStore&) = delete;
   ResultStore& operator=(const ResultStore&) = delete;
 
-  std::optional<std::string> find(std::string_view key);
+  // The result that is kept for the key; absent: none.
+  std::optional<std::string> kept(std::string_view key);
   // Keeps a result; does nothing where the key has one.
   void keep(std::string_view key, std::string_view value);
 

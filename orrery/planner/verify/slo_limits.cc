@@ -1,5 +1,6 @@
 #include "orrery/planner/verify/slo_limits.h"
 
+#include "orrery/base/index.h"
 #include "orrery/scenario/answer/figures.h"
 #include "orrery/scenario/kinds/service/service_question.h"
 
@@ -7,31 +8,30 @@ namespace orrery {
 
 std::string name_of(SloLimit limit) {
   constexpr const char* kNames[] = {"ttft", "tpot", "e2e"};
-  return kNames[static_cast<std::size_t>(limit)];
+  return kNames[index(limit)];
 }
 
 Seconds allowed(const ServiceQuestion::Slo& slo, SloLimit limit) {
   const Seconds all[] = {slo.ttft, slo.tpot, slo.e2e};
-  return all[static_cast<std::size_t>(limit)];
+  return all[index(limit)];
 }
 
 void allow(ServiceQuestion::Slo& slo, SloLimit limit, Seconds time) {
   Seconds* const all[] = {&slo.ttft, &slo.tpot, &slo.e2e};
-  *all[static_cast<std::size_t>(limit)] = time;
+  *all[index(limit)] = time;
 }
 
 std::string metric_of(const ServiceQuestion::Slo& slo, SloLimit limit) {
   const std::optional<double>* const own[] = {&slo.ttft_percentile, &slo.tpot_percentile,
                                               &slo.e2e_percentile};
-  const double percentile = own[static_cast<std::size_t>(limit)]->value_or(slo.percentile);
+  const double percentile = own[index(limit)]->value_or(slo.percentile);
   return percentile_name(name_of(limit), percentile);
 }
 
 SloFigures::SloFigures(const ServiceQuestion::Slo& slo, const Point& point) {
   for (const SloLimit limit : kSloLimits) {
     if (allowed(slo, limit) <= Seconds(0)) continue;
-    if (const Metric* m = point.find(metric_of(slo, limit)))
-      figures_[static_cast<std::size_t>(limit)] = m->value;
+    if (const Metric* m = point.find(metric_of(slo, limit))) figures_[index(limit)] = m->value;
   }
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "orrery/base/index.h"
 #include "orrery/planner/question/plan_question.h"
 #include "orrery/scenario/answer/answer.h"
 #include "orrery/scenario/kinds/service/service_question.h"
@@ -37,9 +38,7 @@ class SloFigures {
   std::optional<bool> keep(const ServiceQuestion::Slo& slo) const;
 
  private:
-  const std::optional<double>& at(SloLimit l) const {
-    return figures_[static_cast<std::size_t>(l)];
-  }
+  const std::optional<double>& at(SloLimit l) const { return figures_[index(l)]; }
   std::array<std::optional<double>, 3> figures_;
 };
 

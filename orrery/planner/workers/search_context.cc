@@ -22,7 +22,7 @@ std::optional<std::string> SearchContext::find(const std::string& key) {
   const std::scoped_lock lock(mutex_);
   if (const auto it = known_.find(key); it != known_.end()) return it->second;
   if (with_.store == nullptr) return std::nullopt;
-  auto found = with_.store->find(key);
+  auto found = with_.store->kept(key);
   if (found && shared()) {
     known_.emplace(key, *found);
     of_stage_.emplace_back(key, *found);

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "orrery/base/index.h"
 #include "orrery/memory/memory_model.h"
 #include "orrery/serving/engine/engine_view.h"
 
@@ -95,7 +96,6 @@ class Fleet {
     std::vector<EngineView> engines;
     std::vector<std::uint32_t> places;
   };
-  static std::size_t index(Role role) { return static_cast<std::size_t>(role); }
   void make_engine(std::size_t i);
   void list();
   Seconds on_time(const Node& node, SimTime end) const;

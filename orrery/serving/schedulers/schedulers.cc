@@ -5,6 +5,7 @@
 #include <deque>
 #include <nlohmann/json.hpp>
 
+#include "orrery/base/index.h"
 #include "orrery/base/kinds.h"
 #include "orrery/serving/schedulers/scheduler.h"
 
@@ -84,9 +85,7 @@ std::string value_of(std::string_view key, EngineProfile::Scheduler scheduler) {
 
 }  // namespace
 
-std::string_view to_text(EngineProfile::Scheduler::Order order) {
-  return orders()[static_cast<std::size_t>(order)];
-}
+std::string_view to_text(EngineProfile::Scheduler::Order order) { return orders()[index(order)]; }
 
 void declare(Fields& f, EngineProfile::Scheduler& s) {
   f.add("policy", s.policy, "batch scheduler of simulations (docs/serving.md, Schedulers)")

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "orrery/base/index.h"
+
 namespace orrery {
 
 BlockPool::BlockPool(std::int64_t blocks, bool caching)
@@ -21,7 +23,7 @@ void BlockPool::make_room(std::int64_t more) {
   old.swap(queue_);
   const std::int64_t head = std::exchange(head_, 0), tail = std::exchange(tail_, 0);
   for (std::int64_t place = head; place < tail; ++place) {
-    const BlockId b = old[static_cast<std::size_t>(place) & (capacity - 1)];
+    const BlockId b = old[index(place) & (capacity - 1)];
     if (b == kNoBlock) continue;
     if (cached(b)) records_[index(b)].place = tail_;
     queued(tail_++) = b;
@@ -60,10 +62,10 @@ void BlockPool::take(std::int64_t n, std::vector<BlockId>& out) {
   to = never;
   std::int64_t head = head_;
   if (cached_.empty()) {  // nothing was ever shared, so that the ring has no gaps
-    for (; to != end; ++to) *to = queue_[static_cast<std::size_t>(head++) & mask];
+    for (; to != end; ++to) *to = queue_[index(head++) & mask];
   }
   for (; to != end; ++to) {
-    do *to = queue_[static_cast<std::size_t>(head++) & mask];
+    do *to = queue_[index(head++) & mask];
     while (*to == kNoBlock);
     if (cached(*to)) forget(*to);
   }
@@ -99,7 +101,7 @@ void BlockPool::release(std::span<const BlockId> blocks) {
   std::int64_t tail = tail_;
   for (std::size_t i = blocks.size(); i-- > 0;) {
     const BlockId block = blocks[i];
-    queue[static_cast<std::size_t>(tail) & mask] = block;
+    queue[index(tail) & mask] = block;
     bool unused = block != kNoBlock;
     if (cached(block)) {
       Record& r = records_[index(block)];

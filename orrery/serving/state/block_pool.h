@@ -18,6 +18,8 @@
 #include <span>
 #include <vector>
 
+#include "orrery/base/index.h"
+
 namespace orrery {
 
 using BlockId = std::int32_t;
@@ -76,7 +78,6 @@ class BlockPool {
     std::int32_t users = 0;
     BlockId twin_before = -1, twin_after = -1;  // ring of the blocks with its hash
   };
-  static std::size_t index(BlockId b) { return static_cast<std::size_t>(b); }
   bool cached(BlockId b) const { return index(b) < cached_.size() && cached_[index(b)] != 0; }
   BlockId& queued(std::int64_t place) {
     return queue_[static_cast<std::size_t>(place) & (queue_.size() - 1)];

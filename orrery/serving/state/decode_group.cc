@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "orrery/base/index.h"
 #include "orrery/serving/state/engine_state.h"
 
 namespace orrery {
@@ -229,7 +230,7 @@ void DecodeGroup::evict(EngineState& engine, Slot slot) {
 void DecodeGroup::dissolve(EngineState& engine) {
   strain();
   for (; turns_.size() > 0;) {
-    const Slot slot = engine.queues.running[static_cast<std::size_t>(turns_.size() - 1)];
+    const Slot slot = engine.queues.running[index(turns_.size() - 1)];
     engine.at(slot).last_token = turns_.remove_last();
   }
   for (auto& phase : phases_) {

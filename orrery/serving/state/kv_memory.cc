@@ -1,5 +1,7 @@
 #include "orrery/serving/state/kv_memory.h"
 
+#include "orrery/base/index.h"
+
 namespace orrery {
 namespace {
 
@@ -205,7 +207,7 @@ std::int64_t KvMemory::named_rows(std::uint32_t request) const {
 void KvMemory::publish_row(const Sequence& s, std::int32_t row) {
   const std::uint64_t hash = block_hash(s.request, row);
   for (std::int32_t g = 0; g < groups_.count(); ++g) {
-    const BlockId b = s.blocks[static_cast<std::size_t>(row * groups_.count() + g)];
+    const BlockId b = s.blocks[index(row * groups_.count() + g)];
     if (b != kNoBlock) pool_of(g).publish(b, group_hash(hash, g));
   }
 }
@@ -284,7 +286,7 @@ bool KvMemory::fill_window(Sequence& s, std::int64_t tokens) {
   if (window_needed(s, tokens) > window_pool_->free()) return false;
   const auto rows = static_cast<std::int32_t>(KvGroups::rows(tokens, block_size_));
   for (; s.window_rows < rows; ++s.window_rows)
-    s.blocks[static_cast<std::size_t>(2 * s.window_rows + 1)] = window_pool_->take();
+    s.blocks[index(2 * s.window_rows + 1)] = window_pool_->take();
   measure(s);
   return true;
 }
@@ -320,7 +322,7 @@ void KvMemory::skip(Sequence& s, std::int64_t computed) {
   publish(s, rows * block_size_);
   for (std::int32_t g = groups_.full; g < groups_.count(); ++g) {
     for (std::int32_t row = rows - 1; row >= s.skipped; --row) {
-      BlockId& b = s.blocks[static_cast<std::size_t>(row * groups_.count() + g)];
+      BlockId& b = s.blocks[index(row * groups_.count() + g)];
       if (b == kNoBlock) continue;
       pool_of(g).release(b);
       b = kNoBlock;

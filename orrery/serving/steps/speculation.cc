@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "orrery/base/index.h"
+
 namespace orrery {
 
 double acceptance_at(const Speculation& s, std::int32_t i) {
   const auto last = static_cast<std::int32_t>(s.acceptance.size()) - 1;
-  if (i <= last) return s.acceptance[static_cast<std::size_t>(i)];
+  if (i <= last) return s.acceptance[index(i)];
   return s.acceptance.back() * std::pow(s.decay, i - last);
 }
 
@@ -44,7 +46,7 @@ std::int32_t Acceptance::accepted(std::uint32_t request, std::int32_t made, std:
   double reached = 1;
   std::int32_t n = 0;
   while (n < depth) {
-    reached *= std::min(1.0, factor * by_position_[static_cast<std::size_t>(n)]);
+    reached *= std::min(1.0, factor * by_position_[index(n)]);
     if (u >= reached) break;
     ++n;
   }

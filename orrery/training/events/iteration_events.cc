@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "orrery/base/index.h"
 #include "orrery/training/schedules/job_schedule.h"
 
 namespace orrery {
@@ -19,7 +20,7 @@ PipelineQuestion pipeline_question(const IterationParts& parts, const TrainingCo
   const bool shared = shares_ports(parts);
   const ChunkSetting setting{parts, k, job, Fidelity::kEvents};
   for (const int kind : parts.kind) {
-    const ChunkParts& of_kind = parts.kinds[static_cast<std::size_t>(kind)];
+    const ChunkParts& of_kind = parts.kinds[index(kind)];
     const ChunkTime alone = chunk_time(setting, of_kind);
     ScheduledChunk c = scheduled(setting, alone);
     c.forward += held;
@@ -48,9 +49,9 @@ PipelineQuestion pipeline_question(const IterationParts& parts, const TrainingCo
     const std::vector<int> chunks = chunks_of_stage(job, s);
     const auto count = static_cast<int>(chunks.size());
     const double share = 1.0 / count;
-    const StageParts& stage = parts.stages[static_cast<std::size_t>(s)];
+    const StageParts& stage = parts.stages[index(s)];
     for (const int c : chunks) {
-      ScheduledChunk& t = q.chunks[static_cast<std::size_t>(c)];
+      ScheduledChunk& t = q.chunks[index(c)];
       t.parameter_gather = share * scheduled * stage.gather;
       t.gradient_reduce = share * scheduled * stage.reduce;
       t.gather_on_port = share * scheduled * stage.gather_on_port;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 #include "orrery/training/events/stage_trace.h"
 #include "orrery/training/schedules/job_schedule.h"
 
@@ -70,8 +71,7 @@ std::vector<std::pair<std::string, std::string>> iteration_traces(const Iteratio
   double bytes = 0;
   for (int rank = 0; rank < world; ++rank) {
     const int stage = position_of(plan, rank).pp;
-    files.emplace_back(fmt::format("{}.et", rank),
-                       file_of(stages[static_cast<std::size_t>(stage)], rank, numbers));
+    files.emplace_back(fmt::format("{}.et", rank), file_of(stages[index(stage)], rank, numbers));
     bytes += static_cast<double>(files.back().second.size());
     if (const double all = bytes / (rank + 1) * world; all > kMostBytes) {
       throw InputError(

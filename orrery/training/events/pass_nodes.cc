@@ -7,6 +7,8 @@
 #include <map>
 #include <span>
 
+#include "orrery/base/index.h"
+
 namespace orrery {
 namespace {
 
@@ -243,12 +245,12 @@ Seconds PassNodes::length() const {
     Seconds& unit = n.talks ? talking[n.group] : computing;
     Seconds start = unit;
     for (const int a : n.after)
-      if (a >= 0) start = std::max(start, end[static_cast<std::size_t>(a)]);
+      if (a >= 0) start = std::max(start, end[index(a)]);
     unit = end[i] = start + n.time;
   }
   Seconds last;
   for (const int e : ends)
-    if (e >= 0) last = std::max(last, end[static_cast<std::size_t>(e)]);
+    if (e >= 0) last = std::max(last, end[index(e)]);
   return last;
 }
 

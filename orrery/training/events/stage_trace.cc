@@ -6,6 +6,7 @@
 #include <optional>
 #include <tuple>
 
+#include "orrery/base/index.h"
 #include "orrery/training/events/iteration_events.h"
 #include "orrery/training/schedules/job_schedule.h"
 
@@ -22,7 +23,7 @@ ChakraNode::Comm comm_of(Collective::Kind kind) {
   static constexpr Comm kComms[] = {Comm::kAllReduce, Comm::kAllGather, Comm::kReduceScatter,
                                     Comm::kAllToAll,  Comm::kBroadcast, {},
                                     Comm::kReduce};
-  return kComms[static_cast<std::size_t>(kind)];
+  return kComms[index(kind)];
 }
 
 // Where the virtual stages are, by copy of the model, and what passes there are made of.

@@ -6,6 +6,8 @@
 #include <iterator>
 #include <string_view>
 
+#include "orrery/base/index.h"
+
 namespace orrery {
 namespace {
 
@@ -58,7 +60,7 @@ std::string pipeline_trace(const PipelineResult& result) {
           std::back_inserter(out),
           ",\n"
           R"({{"ph":"M","pid":0,"tid":{},"name":"thread_name","args":{{"name":"stage {}{}"}}}})",
-          thread, e.stage, kNames[static_cast<std::size_t>(e.stream)]);
+          thread, e.stage, kNames[index(e.stream)]);
     }
     if (e.paired && i + 1 < events.size() && events[i + 1].paired) {
       add(thread, e, name_of(e) + " + " + name_of(events[i + 1]));

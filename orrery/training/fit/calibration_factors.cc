@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "orrery/base/index.h"
+
 namespace orrery {
 namespace {
 
@@ -54,8 +56,7 @@ std::vector<double> weights_of(const std::vector<RunLikeness>& runs,
   Eigen::MatrixXd a(n, n);
   for (Eigen::Index i = 0; i < n; ++i) {
     for (Eigen::Index j = 0; j < n; ++j)
-      a(i, j) = kDeviation * kDeviation *
-                correlation(runs[static_cast<std::size_t>(i)], runs[static_cast<std::size_t>(j)]);
+      a(i, j) = kDeviation * kDeviation * correlation(runs[index(i)], runs[index(j)]);
     a(i, i) += kRunNoise * kRunNoise;
   }
   const Eigen::VectorXd x = a.llt().solve(Eigen::Map<const Eigen::VectorXd>(left.data(), n));

@@ -8,6 +8,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/fields.h"
+#include "orrery/base/index.h"
 
 namespace orrery {
 namespace {
@@ -47,7 +48,7 @@ constexpr std::array<TrainingConstantProperties, kTrainingConstants> kFacts = {{
 
 std::string_view format_of(const TrainingPrecision& precision) {
   constexpr std::array<std::string_view, 4> kFp8 = {"fp8", "fp8_block", "mxfp8", "fp8"};
-  if (precision.compute == Dtype::kFp8) return kFp8[static_cast<std::size_t>(precision.recipe)];
+  if (precision.compute == Dtype::kFp8) return kFp8[index(precision.recipe)];
   if (precision.compute == Dtype::kFp4) return "nvfp4";
   return to_text(precision.compute);
 }
@@ -55,7 +56,7 @@ std::string_view format_of(const TrainingPrecision& precision) {
 }  // namespace
 
 const TrainingConstantProperties& properties(TrainingConstant constant) {
-  return kFacts[static_cast<std::size_t>(constant)];
+  return kFacts[index(constant)];
 }
 
 namespace {

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "orrery/base/bundle.h"
+#include "orrery/base/index.h"
 #include "orrery/base/units.h"
 #include "orrery/hardware/gpu.h"
 #include "orrery/training/iteration/stack_release_date.h"
@@ -94,7 +95,7 @@ struct TrainingConstants {
   FitCover cover = FitCover::kIncomplete;
   std::string provenance;  // data and date of the fit
 
-  double operator[](TrainingConstant c) const { return value[static_cast<std::size_t>(c)]; }
+  double operator[](TrainingConstant c) const { return value[index(c)]; }
   // Host time to launch `kernels` kernels.
   Seconds launch_time(double kernels) const {
     return microseconds((*this)[TrainingConstant::kLaunch] * kernels);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "orrery/base/index.h"
 #include "orrery/training/overlap/data_overlap.h"
 #include "orrery/training/overlap/shared_port.h"
 #include "orrery/training/overlap/slowest_rank.h"
@@ -19,7 +20,7 @@ using Work = TrainingPass;
 
 const ChunkTime& of_chunk(const IterationParts& parts, const std::vector<ChunkTime>& kinds,
                           int virtual_stage) {
-  return kinds[static_cast<std::size_t>(parts.kind[static_cast<std::size_t>(virtual_stage)])];
+  return kinds[index(parts.kind[index(virtual_stage)])];
 }
 
 // An iteration whose stages are all as slow as the slowest, by the schedule's closed form.
@@ -99,7 +100,7 @@ StagesExposed stages_exposed(const ChunkSetting& setting, const std::vector<Chun
   Seconds copied;  // exposed time of reductions plus copies
   const PipelineShape shape = shape_of(job);
   for (int s = 0; s < p.pp; ++s) {
-    const StageParts& stage = parts.stages[static_cast<std::size_t>(s)];
+    const StageParts& stage = parts.stages[index(s)];
     const int chunk = schedule.virtual_stage(s, 0, shape);  // first to run forward, last backward
     const ChunkTime& t = of_chunk(parts, kinds, chunk);
     const Seconds forward = t.forward + held;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "orrery/base/index.h"
+
 namespace orrery {
 
 Seconds offloaded_time(Seconds compute, Seconds transfer, int layers) {
@@ -15,7 +17,7 @@ Seconds run_offloaded(Seconds compute, Seconds transfer, int layers) {
   Seconds computed, sent;
   std::array<Seconds, 2> left;  // time at which each buffer is free
   for (int i = 0; i < layers; ++i) {
-    Seconds& buffer = left[static_cast<std::size_t>(i % 2)];
+    Seconds& buffer = left[index(i % 2)];
     computed = std::max(computed, buffer) + a;
     sent = std::max(sent, computed) + c;
     buffer = sent;

@@ -10,6 +10,7 @@
 #include "orrery/accelerator/cost/looptree_cost.h"
 #include "orrery/accelerator/mapping/cascade_mapping.h"
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 #include "orrery/validate/rows/optimal_rows.h"
 
 namespace orrery {
@@ -74,8 +75,8 @@ std::optional<double> count_of(const OptimalAction& a, const Chip& chip, const C
   if (a.action == "compute") return cascade.steps[s].copy ? 0 : cost.counts[s].operations;
   const Einsum& einsum = cascade.steps[s].einsum;
   for (const HolderCounts& h : cost.counts[s].holders) {
-    const StorageLevel& level = chip.levels[static_cast<std::size_t>(h.level)];
-    const EinsumTensor& tensor = einsum.tensors[static_cast<std::size_t>(h.tensor)];
+    const StorageLevel& level = chip.levels[index(h.level)];
+    const EinsumTensor& tensor = einsum.tensors[index(h.tensor)];
     if (level.name != a.component || tensor.name != a.tensor) continue;
     return (a.action == "read" ? h.reads : h.writes) * element_bits(level, tensor);
   }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <future>
 
+#include "orrery/base/index.h"
 #include "orrery/base/random.h"
 #include "orrery/validate/edge/llm_law_fit.h"
 
@@ -73,7 +74,7 @@ double deviation(const std::vector<Judged>& all, unsigned fold, bool known) {
 TokensPerSecond roofline(const LlmRow& row) {
   TokensPerSecond rate;
   for (const LlmTimes& t : row.cases) {
-    const auto of = [&](LlmTerm term) { return t[static_cast<std::size_t>(term)]; };
+    const auto of = [&](LlmTerm term) { return t[index(term)]; };
     rate += token_rate(1, std::max(of(LlmTerm::kProduct) + of(LlmTerm::kAttention),
                                    of(LlmTerm::kWeights) + of(LlmTerm::kCache)));
   }

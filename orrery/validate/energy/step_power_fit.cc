@@ -7,6 +7,7 @@
 
 #include "orrery/base/error.h"
 #include "orrery/base/fit.h"
+#include "orrery/base/index.h"
 
 namespace orrery {
 namespace {
@@ -81,7 +82,7 @@ Column errors_at(const Column& x, const Layout& layout, const std::vector<const 
   for (const LlmPowerRow* r : rows)
     e(i++) = std::log(power_in_measured_time(*r, fit) / r->power) / kTypicalError;
   for (Eigen::Index k = 0; k < x.size(); ++k) {
-    const Unknown& u = layout.unknowns()[static_cast<std::size_t>(k)];
+    const Unknown& u = layout.unknowns()[index(k)];
     e(i++) = (x(k) - u.prior) / u.deviation;
   }
   return e;
@@ -100,8 +101,7 @@ Column solve_steps(const Layout& layout, const std::vector<const LlmPowerRow*>& 
                    double regulated, const InProcessFit& in_process) {
   const auto unknowns = static_cast<Eigen::Index>(layout.unknowns().size());
   Column x(unknowns);
-  for (Eigen::Index k = 0; k < unknowns; ++k)
-    x(k) = layout.unknowns()[static_cast<std::size_t>(k)].prior;
+  for (Eigen::Index k = 0; k < unknowns; ++k) x(k) = layout.unknowns()[index(k)].prior;
   Column errors = errors_at(x, layout, rows, regulated, in_process);
   double loss = loss_of(errors, rows.size()), damping = 1e-3;
   for (int round = 0; round < kNewtonRounds && damping < 1e6; ++round) {
@@ -122,7 +122,7 @@ Column solve_steps(const Layout& layout, const std::vector<const LlmPowerRow*>& 
     normal.diagonal() *= 1 + damping;
     Column next = x - normal.ldlt().solve(weighted.transpose() * errors);
     for (Eigen::Index k = 0; k < unknowns; ++k) {
-      const Unknown& u = layout.unknowns()[static_cast<std::size_t>(k)];
+      const Unknown& u = layout.unknowns()[index(k)];
       next(k) = std::clamp(next(k), u.least, u.most);
     }
     const Column there = errors_at(next, layout, rows, regulated, in_process);

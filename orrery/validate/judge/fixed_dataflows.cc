@@ -10,6 +10,7 @@
 #include "orrery/accelerator/systolic/systolic_array.h"
 #include "orrery/base/csv.h"
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 #include "orrery/validate/rows/maestro_rows.h"
 
 namespace orrery {
@@ -150,8 +151,7 @@ void judge_maestro(const std::filesystem::path& dir, ValidationReport& report) {
       ++unknown;
       continue;
     }
-    const double l1 =
-        row.clustered ? l1_energies[static_cast<std::size_t>(row.before)] : l1_energies[i];
+    const double l1 = row.clustered ? l1_energies[index(row.before)] : l1_energies[i];
     add_row(table, energy, row.id, {row.figures.at(energy), l1 + l2_energy(cost)}, report);
   }
   if (unknown > 0) {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 #include "orrery/base/quantile.h"
 
 namespace orrery {
@@ -70,10 +71,7 @@ void TrainingFolds::set_errors(ConstantTable& table, std::string_view source) co
                   std::hypot(network_error(c.parts, time, k, c.row.job), straggler_error(time)),
                   k.cover, c.row.source};
     const bool full = c.row.job.tuning == Tuning::kFull;
-    (!full                     ? adapters
-     : experts_share(time) > 0 ? mixtures
-                               : dense[static_cast<std::size_t>(k.cover)])
-        .push_back(row);
+    (!full ? adapters : experts_share(time) > 0 ? mixtures : dense[index(k.cover)]).push_back(row);
   }
   // A source of n rows in a group has the same weight as in the fit.
   for (std::vector<Row>* rows : {&dense[0], &dense[1], &dense[2], &mixtures, &adapters}) {
@@ -112,7 +110,7 @@ void TrainingFolds::set_errors(ConstantTable& table, std::string_view source) co
     for (added = 0; added < 2; added += 0.01) {
       double inside = 0;
       for (const Row& r : rows) {
-        const double error = *errors[static_cast<std::size_t>(r.cover)];
+        const double error = *errors[index(r.cover)];
         if (r.error <= kNormal90 * std::hypot(error, added, r.apart)) inside += r.weight;
       }
       if (inside >= 0.9 * all) return;

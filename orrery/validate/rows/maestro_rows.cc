@@ -5,6 +5,7 @@
 
 #include "orrery/base/csv.h"
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 #include "orrery/base/node.h"
 
 namespace orrery {
@@ -76,7 +77,7 @@ std::vector<MaestroRow> read_maestro_rows(
     row.id = csv.text(id);
     row.units = csv.integer(csv.column("numpes"));
     for (int c = first; c < static_cast<int>(csv.header().size()); ++c) {
-      row.figures[csv.header()[static_cast<std::size_t>(c)]] = csv.number(c);
+      row.figures[csv.header()[index(c)]] = csv.number(c);
     }
     try {
       row.layer = read_layer(records, row.id);

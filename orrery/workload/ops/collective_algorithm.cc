@@ -19,6 +19,7 @@ constexpr std::array<Entry, kCollectiveAlgorithms> kEntries = {{
 #define TUNER(function) | bit(AlgorithmModel::kTuner)
 #define FLOW(function) | bit(AlgorithmModel::kFlow)
 #define ALGORITHM(value, name, models, doc) {name, doc, 0u models},
+#include "orrery/base/index.h"
 #include "orrery/workload/ops/collective_algorithms.def"
 #undef ALGORITHM
 #undef CURVE
@@ -26,9 +27,7 @@ constexpr std::array<Entry, kCollectiveAlgorithms> kEntries = {{
 #undef FLOW
 }};
 
-const Entry& entry_of(CollectiveAlgorithm algorithm) {
-  return kEntries[static_cast<std::size_t>(algorithm)];
-}
+const Entry& entry_of(CollectiveAlgorithm algorithm) { return kEntries[index(algorithm)]; }
 
 // Lower case without '-' and '_'.
 std::string plain_spelling(std::string_view text) {
@@ -58,7 +57,7 @@ const std::vector<std::string>& collective_algorithm_names(AlgorithmModel model)
     }
     return names;
   }();
-  return all[static_cast<std::size_t>(model)];
+  return all[index(model)];
 }
 
 std::optional<CollectiveAlgorithm> parse_collective_algorithm(std::string_view text,
@@ -77,7 +76,7 @@ const std::vector<std::string>& collective_protocol_names() {
 }
 
 std::string_view to_text(CollectiveProtocol protocol) {
-  return collective_protocol_names()[static_cast<std::size_t>(protocol)];
+  return collective_protocol_names()[index(protocol)];
 }
 
 std::optional<CollectiveProtocol> parse_collective_protocol(std::string_view text) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 
 namespace orrery {
 namespace {
@@ -98,9 +99,7 @@ constexpr std::array<std::pair<std::string_view, Format>, 44> kAliases = {{
 
 }  // namespace
 
-const FormatProperties& properties(Format format) {
-  return kFacts[static_cast<std::size_t>(format)];
-}
+const FormatProperties& properties(Format format) { return kFacts[index(format)]; }
 
 std::span<const std::string> format_names() {
   static const std::vector<std::string> kNames = [] {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 
 namespace orrery {
 namespace {
@@ -21,7 +22,7 @@ std::vector<std::int64_t> balanced_split(int layers, double head, int pp, int vp
   const double share = (layers + head) / pp;
   int stage = 0;
   for (int layer = 1; layer <= layers; ++layer) {
-    ++split[static_cast<std::size_t>(stage)];
+    ++split[index(stage)];
     if (layer > share * (stage + 1)) ++stage;
   }
   if (stage != pp - 1)
@@ -67,7 +68,7 @@ std::vector<std::int64_t> split_by_rule(const SplitRule& rule, int layers, doubl
   const std::int64_t last = rule.last > 0 ? chunk_share(rule.last, 1, vp, "last stage") : middle;
   for (int i = 0; i < pp * vp; ++i) {
     const int stage = i % pp;
-    split[static_cast<std::size_t>(i)] = stage == 0 ? first : stage == pp - 1 ? last : middle;
+    split[index(i)] = stage == 0 ? first : stage == pp - 1 ? last : middle;
   }
   return split;
 }
@@ -76,7 +77,7 @@ std::vector<std::int64_t> uneven_split(int layers, int chunks) {
   const int units = layers + 2, each = units / chunks, left = units % chunks;
   std::vector<std::int64_t> split(static_cast<std::size_t>(chunks), each);
   const int first = (chunks - left) / 2;
-  for (int i = first; i < first + left; ++i) ++split[static_cast<std::size_t>(i)];
+  for (int i = first; i < first + left; ++i) ++split[index(i)];
   // A stage without a layer to give keeps its embedding or head alone.
   const auto take = [](std::int64_t& n, std::int64_t& other) { n > 0 ? --n : --other; };
   take(split.front(), split[split.size() / 2]);

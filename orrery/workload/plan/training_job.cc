@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 #include "orrery/model/architecture/parameters.h"
 #include "orrery/workload/plan/pipeline_schedules.h"
 
@@ -229,7 +230,7 @@ void check_modules(const Architecture& model, const TrainingJob& job) {
             : true;
     if (!found)
       throw Infeasible(fmt::format("recompute module {}: {} has none",
-                                   kRecomputeModules[static_cast<std::size_t>(module)], model.id));
+                                   kRecomputeModules[index(module)], model.id));
   }
 }
 
@@ -365,23 +366,23 @@ bool TrainingJob::recomputes(RecomputeModule module) const {
 
 std::string_view to_text(Recompute recompute) {
   constexpr std::array<std::string_view, 3> kNames = {"none", "selective", "full"};
-  return kNames[static_cast<std::size_t>(recompute)];
+  return kNames[index(recompute)];
 }
 std::string_view to_text(Optimizer optimizer) {
   constexpr std::array<std::string_view, 4> kNames = {"adam", "sgd", "adafactor", "muon"};
-  return kNames[static_cast<std::size_t>(optimizer)];
+  return kNames[index(optimizer)];
 }
 std::string_view to_text(Tuning tuning) {
   constexpr std::array<std::string_view, 4> kNames = {"full", "lora", "qlora", "dora"};
-  return kNames[static_cast<std::size_t>(tuning)];
+  return kNames[index(tuning)];
 }
 std::string_view to_text(ContextMethod method) {
   constexpr std::array<std::string_view, 4> kNames = {"ring", "all-gather", "ulysses", "usp"};
-  return kNames[static_cast<std::size_t>(method)];
+  return kNames[index(method)];
 }
 std::string_view to_text(Fp8Recipe recipe) {
   constexpr std::array<std::string_view, 4> kNames = {"tensor", "block", "mx", "current"};
-  return kNames[static_cast<std::size_t>(recipe)];
+  return kNames[index(recipe)];
 }
 
 }  // namespace orrery

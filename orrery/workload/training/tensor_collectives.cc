@@ -1,5 +1,6 @@
 #include "orrery/workload/training/tensor_collectives.h"
 
+#include "orrery/base/index.h"
 #include "orrery/workload/training/training_experts.h"
 
 namespace orrery {
@@ -14,7 +15,7 @@ using Group = Collective::Group;
 // blocks of the layer. `own`: its experts have none.
 double reduced_again(const PassWriter& w, const ProgramOp& op, bool experts, bool own) {
   if (w.job().recompute != Recompute::kSelective || op.name != "tp_all_reduce") return w.again(op);
-  const LayerSpec& layer = w.model().layers.specs()[static_cast<std::size_t>(op.spec)];
+  const LayerSpec& layer = w.model().layers.specs()[index(op.spec)];
   const bool has = has_mlp(layer.mlp) && !layer.parallel && !(experts && own);
   if (!has || !w.job().recomputes(experts ? RecomputeModule::kMoe : RecomputeModule::kMlp))
     return 0;

@@ -1,5 +1,7 @@
 #include "orrery/workload/training/training_eager.h"
 
+#include "orrery/base/index.h"
+
 namespace orrery {
 namespace {
 
@@ -34,7 +36,7 @@ void add_eager_kernels(PassWriter& w, const Elementwise& fused, const ProgramOp&
 
 bool written_gelu(const PassWriter& w, const ProgramOp& op) {
   if (op.spec < 0) return false;
-  const Mlp& mlp = w.model().layers.specs()[static_cast<std::size_t>(op.spec)].mlp;
+  const Mlp& mlp = w.model().layers.specs()[index(op.spec)].mlp;
   const auto* dense = std::get_if<DenseMlp>(&mlp);
   return dense && dense->activation == Activation::kWrittenGelu && !dense->gated;
 }

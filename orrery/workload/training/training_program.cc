@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "orrery/base/index.h"
 #include "orrery/model/architecture/parameters.h"
 #include "orrery/workload/training/context_exchanges.h"
 #include "orrery/workload/training/pass_writer.h"
@@ -19,7 +20,7 @@ std::string_view to_text(TrainingCost cost) {
   constexpr std::array<std::string_view, kTrainingCosts> kNames = {
       "products", "attention", "attention_backward", "experts", "elementwise", "casts", "head",
       "tensor",   "context",   "expert_exchange"};
-  return kNames[static_cast<std::size_t>(cost)];
+  return kNames[index(cost)];
 }
 
 TrainingOp one_for_all(TrainingOp op) {

@@ -9,6 +9,7 @@
 #include "orrery/accelerator/chip/chip_rows.h"
 #include "orrery/accelerator/chip/core_chip.h"
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 
 namespace orrery {
 namespace chip_test {

@@ -57,38 +57,38 @@ TEST_F(ResultStoreTest, KeepsResultsForTheNextProgram) {
   const std::string bytes("a\0b", 3);
   {
     ResultStore store(path("a.db"), kScope);
-    EXPECT_EQ(store.find("key"), std::nullopt);
+    EXPECT_EQ(store.kept("key"), std::nullopt);
     store.keep("key", bytes);
     store.keep("key", "another");  // the first one stays
-    EXPECT_EQ(store.find("key"), bytes);
+    EXPECT_EQ(store.kept("key"), bytes);
   }
   ResultStore store(path("a.db"), kScope);
-  EXPECT_EQ(store.find("key"), bytes);
+  EXPECT_EQ(store.kept("key"), bytes);
   EXPECT_EQ(store.size(), 1);
 }
 
 TEST_F(ResultStoreTest, HasResultsOfOneVersionAndCatalogAlone) {
   ResultStore(path("a.db"), kScope).keep("key", "value");
-  EXPECT_EQ(ResultStore(path("a.db"), {"1.1", "catalog"}).find("key"), std::nullopt);
-  EXPECT_EQ(ResultStore(path("a.db"), {"1.0", "other"}).find("key"), std::nullopt);
-  EXPECT_EQ(ResultStore(path("a.db"), kScope).find("key"), "value");
+  EXPECT_EQ(ResultStore(path("a.db"), {"1.1", "catalog"}).kept("key"), std::nullopt);
+  EXPECT_EQ(ResultStore(path("a.db"), {"1.0", "other"}).kept("key"), std::nullopt);
+  EXPECT_EQ(ResultStore(path("a.db"), kScope).kept("key"), "value");
 }
 
 TEST_F(ResultStoreTest, TellsKeysOfOneHashFromEachOther) {
   ResultStore store(path("a.db"), kScope, [](std::string_view) { return std::uint64_t{7}; });
   store.keep("one", "1");
-  EXPECT_EQ(store.find("two"), std::nullopt);
+  EXPECT_EQ(store.kept("two"), std::nullopt);
   store.keep("two", "2");
-  EXPECT_EQ(store.find("one"), "1");
-  EXPECT_EQ(store.find("two"), "2");
+  EXPECT_EQ(store.kept("one"), "1");
+  EXPECT_EQ(store.kept("two"), "2");
 }
 
 TEST_F(ResultStoreTest, IsUsedByTwoProgramsAtOnce) {
   ResultStore one(path("a.db"), kScope), two(path("a.db"), kScope);
   one.keep("key", "value");
-  EXPECT_EQ(two.find("key"), "value");
+  EXPECT_EQ(two.kept("key"), "value");
   two.keep("other", "2");
-  EXPECT_EQ(one.find("other"), "2");
+  EXPECT_EQ(one.kept("other"), "2");
 }
 
 TEST_F(ResultStoreTest, RefusesWhatIsNoStore) {
@@ -122,7 +122,7 @@ TEST_F(ResultStoreTest, DoesNotGiveAResultThatWasChanged) {
   ResultStore(path("a.db"), kScope).keep("key", "value");
   execute(path("a.db"), "UPDATE results SET value = 'other'");
   ResultStore store(path("a.db"), kScope);
-  EXPECT_EQ(store.find("key"), std::nullopt);
+  EXPECT_EQ(store.kept("key"), std::nullopt);
   EXPECT_THAT(store.failure(), HasSubstr("damaged"));
 }
 
@@ -156,8 +156,8 @@ TEST_F(ResultStoreTest, GoesOnWithoutAFullDisk) {
   store.limit_pages(8);
   store.keep("large", std::string(100'000, 'v'));
   EXPECT_THAT(store.failure(), AllOf(StartsWith(path("a.db")), HasSubstr("the disk is full")));
-  EXPECT_EQ(store.find("large"), std::nullopt);                     // and does not throw
-  EXPECT_EQ(ResultStore(path("a.db"), kScope).find("first"), "1");  // nothing is lost
+  EXPECT_EQ(store.kept("large"), std::nullopt);                     // and does not throw
+  EXPECT_EQ(ResultStore(path("a.db"), kScope).kept("first"), "1");  // nothing is lost
 }
 
 TEST(PointBytes, AreThePoint) {

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "orrery/base/index.h"
+
 namespace orrery {
 namespace {
 
@@ -20,7 +22,7 @@ std::string with_prefix(double value, const char* unit) {
 
 const ComputeArray& units(const CascadeDetail& a, std::size_t step) {
   const int beside = a.mapping.steps[step].beside;
-  return beside < 0 ? a.chip.compute : a.chip.beside[static_cast<std::size_t>(beside)].units;
+  return beside < 0 ? a.chip.compute : a.chip.beside[index(beside)].units;
 }
 
 // The part that takes longest: a memory or the compute units.
@@ -95,10 +97,10 @@ std::string holder_table(const CascadeDetail& a, std::size_t step) {
   std::string out = fmt::format("{:<16} {:<14} {:>13} {:>16} {:>16}\n", "held in", "tensor",
                                 "elements", "reads", "writes");
   for (const HolderCounts& h : a.cost.counts[step].holders) {
-    const StorageLevel& level = a.chip.levels[static_cast<std::size_t>(h.level)];
+    const StorageLevel& level = a.chip.levels[index(h.level)];
     const bool toll = level.kind == StorageLevel::Kind::kToll;
     out += fmt::format("{:<16} {:<14} {:>13} {:>16.0f} {:>16.0f}\n", level.name,
-                       einsum.tensors[static_cast<std::size_t>(h.tensor)].name,
+                       einsum.tensors[index(h.tensor)].name,
                        toll ? "passes" : fmt::format("{:.0f}", h.tile), h.reads, h.writes);
   }
   return out;
@@ -109,8 +111,8 @@ nlohmann::ordered_json step_json(const CascadeDetail& a, std::size_t s) {
   const LooptreeCost& c = a.cost.steps[s];
   nlohmann::ordered_json holders = nlohmann::ordered_json::array();
   for (const HolderCounts& h : a.cost.counts[s].holders) {
-    holders.push_back({{"level", a.chip.levels[static_cast<std::size_t>(h.level)].name},
-                       {"tensor", step.einsum.tensors[static_cast<std::size_t>(h.tensor)].name},
+    holders.push_back({{"level", a.chip.levels[index(h.level)].name},
+                       {"tensor", step.einsum.tensors[index(h.tensor)].name},
                        {"tile", h.tile},
                        {"reads", h.reads},
                        {"writes", h.writes},

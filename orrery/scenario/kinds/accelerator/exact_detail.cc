@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "orrery/base/index.h"
 #include "orrery/scenario/kinds/accelerator/cascade_detail.h"
 
 namespace orrery {
@@ -11,12 +12,12 @@ namespace {
 
 const ComputeArray& units_of(const ExactDetail& a, std::size_t step) {
   const int beside = a.mapping.steps[step].beside;
-  return beside < 0 ? a.chip.compute : a.chip.beside[static_cast<std::size_t>(beside)].units;
+  return beside < 0 ? a.chip.compute : a.chip.beside[index(beside)].units;
 }
 
 std::string bound_of(const ExactDetail& a, std::size_t step) {
   const int level = a.cost.steps[step].bound;
-  return level < 0 ? units_of(a, step).name : a.chip.levels[static_cast<std::size_t>(level)].name;
+  return level < 0 ? units_of(a, step).name : a.chip.levels[index(level)].name;
 }
 
 std::string share_of(double part, double whole) {
@@ -73,11 +74,11 @@ std::string exact_holders(const ExactDetail& a, std::size_t step) {
   std::string out = fmt::format("{:<14} {:<12} {:>11} {:>13} {:>13} {:>12}\n", "held in", "tensor",
                                 "elements", "reads", "fills", "updates");
   for (const ExactTensorTraffic& h : a.cost.traffic[step].holders) {
-    const StorageLevel& level = a.chip.levels[static_cast<std::size_t>(h.level)];
+    const StorageLevel& level = a.chip.levels[index(h.level)];
     const bool toll = level.kind == StorageLevel::Kind::kToll;
     const bool twice = a.options.double_buffered && h.changes;
     out += fmt::format("{:<14} {:<12} {:>11} {:>13.0f} {:>13.0f} {:>12.0f}\n", level.name,
-                       einsum.tensors[static_cast<std::size_t>(h.tensor)].name,
+                       einsum.tensors[index(h.tensor)].name,
                        toll ? "passes" : fmt::format("{}{:.0f}", twice ? "2 x " : "", h.tile),
                        h.all.reads, h.all.fills, h.all.updates);
   }
@@ -105,8 +106,8 @@ std::string other_table(const ExactDetail& a) {
   for (std::size_t s = 0; s < a.other.differences.size(); ++s) {
     const Einsum& einsum = a.cascade.steps[s].einsum;
     for (const AccessDifference& d : a.other.differences[s]) {
-      line(fmt::format("{} {} {}", a.chip.levels[static_cast<std::size_t>(d.level)].name,
-                       einsum.tensors[static_cast<std::size_t>(d.tensor)].name, d.access),
+      line(fmt::format("{} {} {}", a.chip.levels[index(d.level)].name,
+                       einsum.tensors[index(d.tensor)].name, d.access),
            fmt::format("{:.0f}", d.exact), fmt::format("{:.0f}", d.other),
            change_text(d.exact, d.other));
     }
@@ -119,8 +120,8 @@ nlohmann::ordered_json exact_step_json(const ExactDetail& a, std::size_t s) {
   const ExactCost& c = a.cost.steps[s];
   nlohmann::ordered_json holders = nlohmann::ordered_json::array();
   for (const ExactTensorTraffic& h : a.cost.traffic[s].holders) {
-    holders.push_back({{"level", a.chip.levels[static_cast<std::size_t>(h.level)].name},
-                       {"tensor", einsum.tensors[static_cast<std::size_t>(h.tensor)].name},
+    holders.push_back({{"level", a.chip.levels[index(h.level)].name},
+                       {"tensor", einsum.tensors[index(h.tensor)].name},
                        {"tile", h.tile},
                        {"copies", a.options.double_buffered && h.changes ? 2 : 1},
                        {"reads", h.all.reads},

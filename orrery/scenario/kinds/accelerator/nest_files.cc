@@ -11,6 +11,7 @@
 #include "orrery/accelerator/problem/timeloop_problem.h"
 #include "orrery/accelerator/sparse/timeloop_sparse.h"
 #include "orrery/base/error.h"
+#include "orrery/base/index.h"
 #include "orrery/model/catalog/catalog.h"
 #include "orrery/scenario/kind/given_text.h"
 #include "orrery/scenario/kinds/accelerator/cascade_files.h"
@@ -87,7 +88,7 @@ Einsum chosen_einsum(Cascade cascade, const std::string& name, const std::string
     throw InputError(fmt::format("accelerator: --einsum: expected {}, got '{}'{}",
                                  fmt::join(names, ", "), einsum, did_you_mean(einsum, names)));
   }
-  Einsum e = std::move(cascade.steps[static_cast<std::size_t>(chosen)].einsum);
+  Einsum e = std::move(cascade.steps[index(chosen)].einsum);
   e.name = names.size() > 1 ? fmt::format("{} {}", cascade.name, e.name) : cascade.name;
   return e;
 }

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 
+#include "orrery/base/index.h"
 #include "orrery/flow/chakra/astra_sim.h"
 #include "orrery/flow/chakra/chakra_groups.h"
 #include "orrery/flow/chakra/chakra_replay.h"
@@ -287,7 +288,7 @@ Seconds longest_computing(const FlowProgram& program, const std::vector<std::str
     if (op.gpus.empty()) {
       for (Seconds& s : sum) s += op.time;
     }
-    for (int g : op.gpus) sum[static_cast<std::size_t>(g)] += op.time;
+    for (int g : op.gpus) sum[index(g)] += op.time;
   }
   return *std::max_element(sum.begin(), sum.end());
 }
