@@ -169,8 +169,8 @@ Verb plan_verb() {
       .place = 40,
       .help =
           "Chooses GPU, engine, formats, layout and number of engines for a load and its "
-          "limits, and proves the choice by simulation; with --train GPU, their number and "
-          "layout for a run.",
+          "limits, and proves the choice by simulation; with --train the number of GPUs and their "
+          "layout for a training run.",
       .examples =
           "  orrery plan -m llama-3.1-70b --gpu h100-sxm,h200-sxm --rate 20 \\\n"
           "    --isl 1200 --osl 250 --slo ttft:1s,tpot:40ms --engines vllm,sglang \\\n"
