@@ -11,10 +11,10 @@
 #include "orrery/base/error.h"
 #include "orrery/base/node.h"
 #include "orrery/kinds/all_kinds.h"
-#include "orrery/planner/answer/run_planner.h"
-#include "orrery/planner/emit/run_files.h"
 #include "orrery/planner/question/plan_question.h"
-#include "orrery/planner/search/run_parts.h"
+#include "orrery/planner/runs/run_files.h"
+#include "orrery/planner/runs/run_parts.h"
+#include "orrery/planner/runs/run_planner.h"
 #include "orrery/planner/space/board_settings.h"
 #include "orrery/scenario/document/scenario_sweep.h"
 

@@ -1,5 +1,5 @@
 // Do plans of runs tell what a day less costs, and the price of another GPU, by their definitions?
-#include "orrery/planner/answer/run_changes.h"
+#include "orrery/planner/runs/run_changes.h"
 #include "orrery/planner/question/plan_question.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // Are plans of training runs the best that the space has, and do they answer the question?
-#include "orrery/planner/answer/run_planner.h"
+#include "orrery/planner/runs/run_planner.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -12,12 +12,12 @@
 #include "orrery/base/error.h"
 #include "orrery/base/node.h"
 #include "orrery/kinds/all_kinds.h"
-#include "orrery/planner/bound/run_bound.h"
-#include "orrery/planner/emit/run_files.h"
 #include "orrery/planner/question/plan_question.h"
-#include "orrery/planner/search/run_search.h"
-#include "orrery/planner/space/run_launch.h"
-#include "orrery/planner/space/run_space.h"
+#include "orrery/planner/runs/run_bound.h"
+#include "orrery/planner/runs/run_files.h"
+#include "orrery/planner/runs/run_launch.h"
+#include "orrery/planner/runs/run_search.h"
+#include "orrery/planner/runs/run_space.h"
 #include "orrery/scenario/document/scenario_json.h"
 #include "orrery/scenario/document/scenario_sweep.h"
 #include "orrery/scenario/kinds/training/training_layout.h"

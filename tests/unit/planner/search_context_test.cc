@@ -13,8 +13,8 @@
 #include "orrery/base/node.h"
 #include "orrery/kinds/all_kinds.h"
 #include "orrery/planner/answer/planner.h"
-#include "orrery/planner/answer/run_planner.h"
 #include "orrery/planner/question/plan_question.h"
+#include "orrery/planner/runs/run_planner.h"
 #include "orrery/planner/store/result_key.h"
 #include "orrery/scenario/document/scenario_sweep.h"
 

@@ -1,4 +1,4 @@
-#include "orrery/planner/bound/run_bound.h"
+#include "orrery/planner/runs/run_bound.h"
 
 #include <algorithm>
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "orrery/planner/question/plan_question.h"
-#include "orrery/planner/search/run_search.h"
+#include "orrery/planner/runs/run_search.h"
 
 namespace orrery {
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "orrery/planner/answer/run_planner.h"
+#include "orrery/planner/runs/run_planner.h"
 
 namespace orrery {
 

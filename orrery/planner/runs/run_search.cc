@@ -1,4 +1,4 @@
-#include "orrery/planner/search/run_search.h"
+#include "orrery/planner/runs/run_search.h"
 
 #include <fmt/format.h>
 
@@ -7,12 +7,12 @@
 #include <optional>
 
 #include "orrery/base/error.h"
-#include "orrery/planner/bound/run_bound.h"
 #include "orrery/planner/question/plan_question.h"
-#include "orrery/planner/search/run_parts.h"
+#include "orrery/planner/runs/run_bound.h"
+#include "orrery/planner/runs/run_launch.h"
+#include "orrery/planner/runs/run_parts.h"
+#include "orrery/planner/runs/run_space.h"
 #include "orrery/planner/space/board_settings.h"
-#include "orrery/planner/space/run_launch.h"
-#include "orrery/planner/space/run_space.h"
 #include "orrery/scenario/kinds/training/training_layout.h"
 #include "orrery/scenario/kinds/training/training_question.h"
 #include "orrery/training/schedules/job_schedule.h"

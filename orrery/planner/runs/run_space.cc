@@ -1,4 +1,4 @@
-#include "orrery/planner/space/run_space.h"
+#include "orrery/planner/runs/run_space.h"
 
 #include <fmt/format.h>
 

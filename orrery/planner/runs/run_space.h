@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "orrery/planner/question/plan_question.h"
-#include "orrery/planner/space/run_plan.h"
+#include "orrery/planner/runs/run_plan.h"
 
 namespace orrery {
 

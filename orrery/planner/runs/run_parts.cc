@@ -1,4 +1,4 @@
-#include "orrery/planner/search/run_parts.h"
+#include "orrery/planner/runs/run_parts.h"
 
 #include <fmt/format.h>
 

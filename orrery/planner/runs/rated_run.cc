@@ -1,4 +1,4 @@
-#include "orrery/planner/search/rated_run.h"
+#include "orrery/planner/runs/rated_run.h"
 
 #include "orrery/planner/question/plan_question.h"
 #include "orrery/scenario/answer/prospect.h"

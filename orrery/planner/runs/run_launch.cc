@@ -1,4 +1,4 @@
-#include "orrery/planner/space/run_launch.h"
+#include "orrery/planner/runs/run_launch.h"
 
 #include <fmt/args.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "orrery/planner/answer/run_planner.h"
+#include "orrery/planner/runs/run_planner.h"
 
 #include <fmt/format.h>
 
@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "orrery/base/error.h"
-#include "orrery/planner/answer/run_changes.h"
 #include "orrery/planner/question/plan_question.h"
-#include "orrery/planner/search/run_search.h"
+#include "orrery/planner/runs/run_changes.h"
+#include "orrery/planner/runs/run_search.h"
 #include "orrery/planner/space/question_keys.h"
 #include "orrery/scenario/document/scenario_json.h"
 #include "orrery/scenario/kinds/training/training_question.h"

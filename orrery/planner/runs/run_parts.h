@@ -6,7 +6,7 @@
 #include <string>
 
 #include "orrery/planner/question/plan_question.h"
-#include "orrery/planner/search/run_search.h"
+#include "orrery/planner/runs/run_search.h"
 #include "orrery/planner/space/question_keys.h"
 
 namespace orrery {

@@ -1,4 +1,4 @@
-#include "orrery/planner/space/run_plan.h"
+#include "orrery/planner/runs/run_plan.h"
 
 #include <fmt/format.h>
 

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "orrery/base/bundle.h"
-#include "orrery/planner/space/run_plan.h"
+#include "orrery/planner/runs/run_plan.h"
 
 namespace orrery {
 

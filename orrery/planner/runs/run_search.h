@@ -23,7 +23,7 @@
 #include <string>
 #include <vector>
 
-#include "orrery/planner/search/rated_run.h"
+#include "orrery/planner/runs/rated_run.h"
 #include "orrery/planner/workers/search_context.h"
 #include "orrery/scenario/runner/runner.h"
 

@@ -1,4 +1,4 @@
-#include "orrery/planner/emit/run_files.h"
+#include "orrery/planner/runs/run_files.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 
 #include "orrery/hardware/cluster.h"
 #include "orrery/planner/question/plan_question.h"
+#include "orrery/planner/runs/run_launch.h"
 #include "orrery/planner/space/board_settings.h"
-#include "orrery/planner/space/run_launch.h"
 #include "orrery/scenario/document/scenario_json.h"
 #include "orrery/scenario/kinds/training/training_layout.h"
 #include "orrery/scenario/kinds/training/training_question.h"

@@ -1,4 +1,4 @@
-#include "orrery/planner/answer/run_changes.h"
+#include "orrery/planner/runs/run_changes.h"
 
 #include <fmt/format.h>
 

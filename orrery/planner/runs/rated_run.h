@@ -2,7 +2,7 @@
 #pragma once
 
 #include "orrery/planner/question/plan_question.h"
-#include "orrery/planner/space/run_plan.h"
+#include "orrery/planner/runs/run_plan.h"
 #include "orrery/scenario/kinds/training/training_evaluator.h"
 
 namespace orrery {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "orrery/planner/space/run_plan.h"
+#include "orrery/planner/runs/run_plan.h"
 #include "orrery/planner/workers/search_context.h"
 #include "orrery/scenario/answer/answer.h"
 #include "orrery/scenario/runner/runner.h"
