@@ -18,6 +18,7 @@
 #include "orrery/model/catalog/catalog.h"
 #include "orrery/network/collectives/make_network.h"
 #include "orrery/scenario/kinds/service/service_answer.h"
+#include "orrery/scenario/kinds/service/service_metrics.h"
 #include "orrery/scenario/kinds/service/service_question.h"
 #include "orrery/serving/profile/engine_profile.h"
 #include "orrery/serving/steps/step_clock.h"
@@ -320,7 +321,8 @@ TEST(CompositionLaw, IntervalsOfServicesHoldDrawnServices) {
       // A step model remembers the times of kernels, which differ between two worlds.
       const StepModel composed(model, plan, precision, engine, kernels, wires);
       StepClock clock(composed, std::exp(engine.step_error * random.normal()));
-      for (const Metric& m : service_metrics(service, config, simulate(config, load, clock)))
+      const SimulationResult run = simulate(config, load, clock);
+      for (const Metric& m : service_metrics(service_figures({}, {}, config, run), run))
         drawn[m.name].push_back(m.value);
     }
     for (const char* name : {"tpot", "ttft", "e2e"}) {

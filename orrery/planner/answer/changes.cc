@@ -23,7 +23,7 @@ constexpr int kMostFlips = 12;  // of one limit
 constexpr std::int64_t kMoreGpus[] = {1, 2, 4, 8};
 
 PlanChoice& choice_of(Scenario& s) { return planned(s).choice; }
-ServiceQuestion::Slo& slo_of(Scenario& s) { return planned(s).service.slo; }
+ServiceLevels& slo_of(Scenario& s) { return planned(s).service.slo; }
 
 const char* unit_of(PlanObjective objective) {
   constexpr const char* kUnits[] = {"USD an hour", "GPUs", "J a request", "requests/s"};

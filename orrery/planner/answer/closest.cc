@@ -74,7 +74,7 @@ std::string beyond_stock(Runner& runner, const Scenario& question, const Planned
 
 // The largest of the figures of a request alone over its limits. A mean request, whatever the
 // percentile: less than any share of requests near one keeps.
-double alone(const ServiceQuestion::Slo& slo, const EngineBound& bound) {
+double alone(const ServiceLevels& slo, const EngineBound& bound) {
   const double ms = milliseconds(1).value();
   double out = 0;
   if (slo.ttft > Seconds(0)) out = std::max(out, bound.ttft * ms / slo.ttft.value());
@@ -119,7 +119,7 @@ std::string beyond_limits(Runner& runner, const Scenario& question, const Planne
 
 }  // namespace
 
-std::optional<NearestLimit> nearest_limit(const ServiceQuestion::Slo& slo, const Point& point) {
+std::optional<NearestLimit> nearest_limit(const ServiceLevels& slo, const Point& point) {
   std::optional<NearestLimit> out;
   const auto look = [&](const std::string& name, Seconds limit, const std::optional<double>& own) {
     if (limit <= Seconds(0)) return;

@@ -25,7 +25,7 @@ struct NearestLimit {
   double value = 0, limit = 0;  // ms
   double ratio() const { return value / limit; }
 };
-std::optional<NearestLimit> nearest_limit(const ServiceQuestion::Slo& slo, const Point& point);
+std::optional<NearestLimit> nearest_limit(const ServiceLevels& slo, const Point& point);
 
 // A sentence without its full stop: "the closest is 8 x (...): it needs 32 GPUs; plan.gpus is
 // 16"; empty: nothing fits in memory. REQUIRES a PlanQuestion that no plan answers.

@@ -321,7 +321,7 @@ class DividedChanges {
   }
 
   void limits(std::size_t model, SloLimit limit) {
-    const auto slo_of = [model](Scenario& s) -> ServiceQuestion::Slo& {
+    const auto slo_of = [model](Scenario& s) -> ServiceLevels& {
       auto& q = planned(s);
       return model == 0 ? q.service.slo : q.choice.others[model - 1].service.slo;
     };

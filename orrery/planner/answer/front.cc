@@ -64,7 +64,7 @@ class Walk {
   std::int64_t limits = 0;
 
  private:
-  static const ServiceQuestion::Slo& slo_of(const Scenario& s) { return planned(s).service.slo; }
+  static const ServiceLevels& slo_of(const Scenario& s) { return planned(s).service.slo; }
   // ms, at the slowest level at which the plan keeps the limit.
   std::optional<double> figure(Scenario question, const RacedFleet& r, Seconds at) {
     allow(planned(question).service.slo, limit_, at);

@@ -93,7 +93,7 @@ struct StepLimit {
 };
 
 // The limits that a step of at least half of the requests must keep by itself.
-StepLimit step_limit(const ServiceQuestion::Slo& slo, const PlannedLoad& load, bool caches) {
+StepLimit step_limit(const ServiceLevels& slo, const PlannedLoad& load, bool caches) {
   constexpr double kHalf = 50;
   const auto counts = [&slo](Seconds limit, const std::optional<double>& percentile) {
     return limit > Seconds(0) && percentile.value_or(slo.percentile) >= kHalf;

@@ -11,31 +11,31 @@ std::string name_of(SloLimit limit) {
   return kNames[index(limit)];
 }
 
-Seconds allowed(const ServiceQuestion::Slo& slo, SloLimit limit) {
+Seconds allowed(const ServiceLevels& slo, SloLimit limit) {
   const Seconds all[] = {slo.ttft, slo.tpot, slo.e2e};
   return all[index(limit)];
 }
 
-void allow(ServiceQuestion::Slo& slo, SloLimit limit, Seconds time) {
+void allow(ServiceLevels& slo, SloLimit limit, Seconds time) {
   Seconds* const all[] = {&slo.ttft, &slo.tpot, &slo.e2e};
   *all[index(limit)] = time;
 }
 
-std::string metric_of(const ServiceQuestion::Slo& slo, SloLimit limit) {
+std::string metric_of(const ServiceLevels& slo, SloLimit limit) {
   const std::optional<double>* const own[] = {&slo.ttft_percentile, &slo.tpot_percentile,
                                               &slo.e2e_percentile};
   const double percentile = own[index(limit)]->value_or(slo.percentile);
   return percentile_name(name_of(limit), percentile);
 }
 
-SloFigures::SloFigures(const ServiceQuestion::Slo& slo, const Point& point) {
+SloFigures::SloFigures(const ServiceLevels& slo, const Point& point) {
   for (const SloLimit limit : kSloLimits) {
     if (allowed(slo, limit) <= Seconds(0)) continue;
     if (const Metric* m = point.find(metric_of(slo, limit))) figures_[index(limit)] = m->value;
   }
 }
 
-std::optional<bool> SloFigures::keep(const ServiceQuestion::Slo& slo) const {
+std::optional<bool> SloFigures::keep(const ServiceLevels& slo) const {
   bool kept = true;
   for (const SloLimit limit : kSloLimits) {
     const Seconds time = allowed(slo, limit);

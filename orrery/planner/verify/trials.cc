@@ -112,8 +112,9 @@ const Trials::TrialResult& Trials::result(const FleetPlan& fleet, double rate, i
       options.load = &part;
       auto& service = s.ask<ServiceQuestion>();
       const auto of = static_cast<std::int64_t>(part.requests.size());
-      service.warmup = service.warmup * of / load_.requests;
-      service.cooldown = service.cooldown * of / load_.requests;
+      Margins& left_out = service.margins;
+      left_out.warmup = left_out.warmup * of / load_.requests;
+      left_out.cooldown = left_out.cooldown * of / load_.requests;
     }
     const Point p = simulated(fleet, s, options);
     out.met = kept(p);

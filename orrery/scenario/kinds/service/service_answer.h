@@ -17,21 +17,6 @@
 
 namespace orrery {
 
-// The metrics of one simulation, in the order in which they are shown. Times in ms. `use`:
-// if the work is known, MFU and the use of the memory bandwidth are among them; if the power is
-// known, power and energy are; if the price is known, costs are. `keep` receives the energy, if
-// it is known, with `by_kernel` by kinds of kernels, too.
-std::vector<Metric> service_metrics(const ServiceQuestion& service, const SimulationConfig& config,
-                                    const SimulationResult& result, const UseOfGpus& use = {},
-                                    std::optional<FleetEnergy>* keep = nullptr,
-                                    bool by_kernel = false);
-
-// Whether `percentile` of the counted requests meet every limit, and none was turned away.
-bool meets_slo(const ServiceQuestion& service, const SimulationResult& result);
-
-// The requests of one simulation.
-std::vector<RequestRow> request_rows(const SimulationResult& result);
-
 // The clocks of a simulation's pools.
 class Clocks {
  public:
@@ -59,6 +44,13 @@ struct PlainService {
   SimulationConfig config;
   MakeClocks clocks;
 };
+
+// Whether the service has disaggregated prefill and a fixed number of engines, so that the same
+// engines can be asked to do both.
+bool compared_with_collocated(const SimulationConfig& config);
+
+// The same engines, each of which does both prefill and decode.
+SimulationConfig collocated(SimulationConfig config);
 
 // The origin of step times: that of a decode step of at most 32 sequences with 1,024 cached tokens
 // each.

@@ -10,7 +10,6 @@
 #include "orrery/base/error.h"
 #include "orrery/memory/memory_model.h"
 #include "orrery/scenario/kinds/service/cluster_choice.h"
-#include "orrery/scenario/kinds/service/cluster_metrics.h"
 #include "orrery/scenario/kinds/service/colocated_model.h"
 #include "orrery/scenario/kinds/service/rack_limit.h"
 #include "orrery/scenario/kinds/service/served_pool.h"

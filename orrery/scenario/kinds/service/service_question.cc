@@ -198,9 +198,9 @@ void declare_run(Fields& g, ServiceQuestion& s) {
   g.add("length_scale", s.length_scale, "factor on the prompt and output lengths of a trace")
       .range(1e-6, 1e6)
       .needs("load.trace", traced);
-  g.add("warmup", s.warmup, "number of requests at the start that the figures leave out")
+  g.add("warmup", s.margins.warmup, "number of requests at the start that the figures leave out")
       .range(0, 1e8);
-  g.add("cooldown", s.cooldown, "number of requests at the end that the figures leave out")
+  g.add("cooldown", s.margins.cooldown, "number of requests at the end that the figures leave out")
       .range(0, 1e8);
   g.add("seed", s.seed, "seed of all random numbers").range(0, 9e15);
   g.add("repeat", s.repeat,
@@ -209,7 +209,7 @@ void declare_run(Fields& g, ServiceQuestion& s) {
       .range(1, 10000);
 }
 
-void declare_limits(Fields& g, ServiceQuestion::Slo& slo) {
+void declare_limits(Fields& g, ServiceLevels& slo) {
   g.add("ttft", slo.ttft, "limit of the time to the first token; 0 s: none");
   g.add("tpot", slo.tpot, "limit of the mean time between the later tokens; 0 s: none");
   g.add("e2e", slo.e2e, "limit of the time to the last token; 0 s: none");
@@ -228,7 +228,7 @@ void declare_limits(Fields& g, ServiceQuestion::Slo& slo) {
   });
 }
 
-void declare_classes(Fields& g, ServiceQuestion::Slo& slo) {
+void declare_classes(Fields& g, ServiceLevels& slo) {
   g.custom(
       "classes", Field::Type::kGroup,
       [&slo](const Node& n) {
@@ -332,9 +332,9 @@ RequestLoad load_of(const ServiceQuestion& s, double rate, std::vector<std::stri
   RequestLoad load = requests_of(s, rate, notes, by_rate);
   if (rated != nullptr) *rated = by_rate;
   const auto requests = static_cast<std::int64_t>(load.requests.size());
-  if (s.warmup + s.cooldown >= requests)
+  if (s.margins.warmup + s.margins.cooldown >= requests)
     throw InputError(fmt::format("load.warmup {} and load.cooldown {} leave none of {} requests",
-                                 s.warmup, s.cooldown, requests));
+                                 s.margins.warmup, s.margins.cooldown, requests));
   if (!s.priorities.empty())
     assign_priorities(load, s.priorities, static_cast<std::uint64_t>(s.seed));
   if (s.lora.on())

@@ -9,24 +9,10 @@
 #include "orrery/base/fields.h"
 #include "orrery/scenario/kinds/service/cluster_choice.h"
 #include "orrery/scenario/kinds/service/techniques.h"
+#include "orrery/serving/figures/service_levels.h"
 #include "orrery/serving/requests/load.h"
 
 namespace orrery {
-
-// Requests with limits of their own: those of at most so many tokens, or of a priority, that are in
-// no class before this one.
-struct SloClass {
-  std::string name;
-  std::int64_t isl = 0, osl = 0;         // longest prompt and output; 0: any
-  std::optional<std::int64_t> priority;  // none: any
-  Seconds ttft, tpot, e2e;               // 0: none
-  double percentile = 99;                // share of the class that must meet each limit
-
-  bool has(std::int64_t input, std::int64_t output, std::int64_t priority_of_request) const {
-    return (isl == 0 || input <= isl) && (osl == 0 || output <= osl) &&
-           (!priority || *priority == priority_of_request);
-  }
-};
 
 struct QuestionKind;
 
@@ -46,7 +32,7 @@ struct ServiceQuestion {
   std::string turns = "1", tool_time = "0";  // as Lengths reads them; tool_time in ms, or 0
   std::string trace;
   double time_scale = 1, length_scale = 1;
-  std::int64_t warmup = 0, cooldown = 0;  // requests at the start and end that are not counted
+  Margins margins;
   std::int64_t seed = 0;
 
   std::int64_t repeat = 1;  // seeds simulated: seed, seed + 1, ...
@@ -57,15 +43,7 @@ struct ServiceQuestion {
   KvChoice kv;
   ColocatedModelChoice neighbour;
 
-  struct Slo {
-    Seconds ttft, tpot, e2e;  // 0: none
-    double percentile = 99;   // share of requests that must meet each limit, unless it has its own
-    std::optional<double> ttft_percentile, tpot_percentile, e2e_percentile;
-    std::vector<SloClass> classes;  // with limits besides these
-    bool any() const {
-      return ttft > Seconds(0) || tpot > Seconds(0) || e2e > Seconds(0) || !classes.empty();
-    }
-  } slo;
+  ServiceLevels slo;
 
   // `requests` with its default: 0 means all requests of the trace.
   std::int64_t sent() const { return requests.value_or(trace.empty() ? 1000 : 0); }

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "orrery/base/error.h"
-#include "orrery/scenario/kinds/service/cluster_metrics.h"
 #include "orrery/scenario/kinds/service/service_question.h"
+#include "orrery/serving/figures/service_figures.h"
 #include "orrery/serving/requests/arrivals.h"
 
 namespace orrery {
@@ -133,7 +133,7 @@ MeetsSlo simulated(const TriedLoad& load, const SimulationConfig& config, const 
           "{} of {} requests can never run (longer than the model's context, or than the "
           "whole KV cache): no rate serves all",
           refused, r.records.size()));
-    return meets_slo(service, r);
+    return service_figures(service.slo, service.margins, config, r).meet_slo;
   };
 }
 

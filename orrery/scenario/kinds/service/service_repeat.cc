@@ -1,5 +1,6 @@
 #include "orrery/scenario/kinds/service/service_repeat.h"
 
+#include "orrery/scenario/kinds/service/service_metrics.h"
 #include "orrery/scenario/kinds/service/service_question.h"
 
 #include <fmt/format.h>
@@ -79,7 +80,7 @@ void SeedRuns::run(std::size_t i) {
   std::vector<std::string> notes;
   const RequestLoad load = load_of(own, rate_, notes);
   const SimulationResult run = simulate(c, load, clocks_(1).view());
-  runs_[i] = service_metrics(own, c, run, use_);
+  runs_[i] = service_metrics(service_figures(own.slo, own.margins, c, run), run, use_);
 }
 
 void SeedRuns::merge(Point& point) const {
