@@ -10,9 +10,15 @@
 namespace orrery {
 namespace {
 
-// The evaluations of a run of so many steps.
-double evaluations(const TrainingQuestion& q, double steps) {
-  return q.eval_interval > 0 ? std::floor(steps / static_cast<double>(q.eval_interval)) : 0;
+// The time of an evaluation, in iterations.
+double evaluation_of(const TrainingQuestion& q, const IterationTime& t) {
+  return static_cast<double>(q.eval_iterations) * forward_time(t) / t.total;
+}
+
+// The iterations of a run of so many steps, evaluations by their time.
+double iterations_of(const TrainingQuestion& q, double steps, const IterationTime& t) {
+  if (q.eval_interval <= 0) return steps;
+  return steps + std::floor(steps / static_cast<double>(q.eval_interval)) * evaluation_of(q, t);
 }
 
 // The chance of a run on this job. An iteration is nominal, without what chance adds: a stated
@@ -54,10 +60,7 @@ std::optional<ExpectedRun> expected_run(const TrainingQuestion& question, const 
                                         const TrainingJob& job) {
   const std::optional<double> steps = run_steps(question, job);
   if (!steps) return std::nullopt;
-  double iterations = *steps;
-  if (question.eval_interval > 0)
-    iterations += evaluations(question, *steps) *
-                  (static_cast<double>(question.eval_iterations) * forward_time(t) / t.total);
+  const double iterations = iterations_of(question, *steps, t);
   if (!question.chance) return ExpectedRun{t.total * iterations};
   const FailingRun expected =
       expected_chance(chance_question(*question.chance, t, t.total, iterations, job)).expected;
@@ -73,12 +76,9 @@ JobRun run_figures(const TrainingSystem& system, const TimedIteration& timed,
   JobRun out;
   out.hour = price_of_hour(s.price, gpus, account, notes);
   out.steps = run_steps(q, timed.job);
-  out.iterations = out.steps.value_or(0);
-  if (out.steps && q.eval_interval > 0) {
-    const Seconds evaluation = static_cast<double>(q.eval_iterations) * forward_time(timed.time);
-    out.evaluation = iteration.scaled(evaluation / iteration.value);
-    out.iterations += evaluations(q, *out.steps) * (evaluation / iteration.value);
-  }
+  if (out.steps) out.iterations = iterations_of(q, *out.steps, timed.time);
+  if (out.steps && q.eval_interval > 0)
+    out.evaluation = iteration.scaled(evaluation_of(q, timed.time));
   double busy = 1;
   if (q.chance) {
     out.chance = training_chance(
