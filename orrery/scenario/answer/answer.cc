@@ -31,7 +31,7 @@ double rounded(double v) {
   return std::round(v * scale) / scale;
 }
 
-Metric exact_metric(FigureRef figure, double value) {
+Metric exact_metric(FigureRef figure, double value, Origin origin) {
   return {.name = std::string(figure->name),
           .unit = std::string(figure->unit),
           .value = value,
@@ -39,6 +39,7 @@ Metric exact_metric(FigureRef figure, double value) {
           .high50 = value,
           .low90 = value,
           .high90 = value,
+          .origin = origin,
           .subject = figure->subject,
           .better = figure->better};
 }
@@ -96,12 +97,6 @@ Metric rate_metric(FigureRef figure, double amount, const Estimate<Seconds>& tim
           .origin = time.origin,
           .subject = figure->subject,
           .better = figure->better};
-}
-
-Metric of_peak_metric(FigureRef figure, double amount, const Estimate<Seconds>& time) {
-  Metric m = rate_metric(figure, amount, time);
-  for (double* high : {&m.high50, &m.high90}) *high = std::max(m.value, std::min(*high, 100.0));
-  return m;
 }
 
 std::string KernelRow::shown() const { return label.empty() ? name : name + " (" + label + ")"; }

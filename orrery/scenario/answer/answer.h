@@ -50,7 +50,7 @@ Metric metric(FigureRef figure, const Estimate<Q>& e, double divisor = 1) {
           .better = figure->better};
 }
 // `value` is in the unit of the figure.
-Metric exact_metric(FigureRef figure, double value);
+Metric exact_metric(FigureRef figure, double value, Origin origin = Origin::kExact);
 // A percentile of the requests: "tpot_p95".
 Metric percentile_metric(FigureRef figure, double percentile, double value);
 // The metric at another value, without an interval.
@@ -65,8 +65,6 @@ void end_at(Metric& power, const Estimate<Watts>& most);
 Estimate<Joules> energy_of(const Estimate<Watts>& power, const Estimate<Seconds>& time);
 // Adds a relative error, one standard deviation of the logarithm, to both intervals in quadrature.
 void widen(Metric& m, double error);
-// A rate in percent of a data sheet's peak. Its interval ends at 100 %.
-Metric of_peak_metric(FigureRef figure, double amount, const Estimate<Seconds>& time);
 
 // One kind of kernel (or host work) in a step.
 struct KernelRow {

@@ -403,6 +403,7 @@ ClosedFormResult closed_form(const StepModel& steps, const EngineProfile& engine
   const Overheads host = overheads_of(engine, plan, w, r.running);
   const double middle = static_cast<double>(w.isl) + static_cast<double>(w.osl - 1) / 2;
   if (w.osl > 1) r.decode_step = wave.decode(r.running, middle, with_terms);
+  r.computed.decode_steps = static_cast<double>(w.osl - 1);
   r.computed.decode_batches = static_cast<double>(std::min<std::int64_t>(r.running, plan.pp));
   if (w.closed_loop) {
     add_closed_loop(wave, engine, w, host, with_terms, r);

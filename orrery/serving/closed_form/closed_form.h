@@ -57,6 +57,8 @@ struct ClosedFormWorkload {
   std::int64_t requests_per_user = 10;  // closed loop; 0: unlimited
 };
 
+// The typed figures of the load: its times, and the tokens and requests over `makespan`, which give
+// the rates.
 struct ClosedFormResult {
   Estimate<Seconds> ttft, tpot, e2e;  // tpot is 0 if osl is 1
   // Time until the last member of a wave has its first token, without request_overhead.
@@ -69,13 +71,19 @@ struct ClosedFormResult {
   StepTime prefill_step, decode_step;  // typical steps; terms if asked for
   std::int64_t prefill_steps = 1;
   // All that a stage of the engine computes while `running` requests come and go: `prompt_steps`
-  // steps like `prompts`, and `decode_batches` batches like decode_step for each token after the
-  // first. `time` is that of the requests: the makespan has this time for each `running` of them.
+  // steps like `prompts`, and `decode_batches` batches like decode_step for each of `decode_steps`,
+  // the tokens after the first. `time` is that of the requests: the makespan has this time for each
+  // `running` of them.
   struct Computed {
     StepTime prompts;
-    double prompt_steps = 1, decode_batches = 1;
+    double prompt_steps = 1, decode_batches = 1, decode_steps = 0;
     Seconds time;
+
+    double decodes() const { return decode_steps * decode_batches; }
   } computed;
+
+  double osl() const { return computed.decode_steps + 1; }
+  double requests() const { return output_tokens / osl(); }  // that end during `makespan`
 };
 
 // Evaluates the form that the workload asks for. `capacity`: sequences of full length that fit into

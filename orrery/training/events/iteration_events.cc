@@ -84,4 +84,14 @@ IterationEvents iteration_events(const IterationParts& parts, const TrainingCons
   return out;
 }
 
+IterationTime in_total(IterationTime t, Seconds total) {
+  const Seconds busy = t.total - t.bubble;
+  if (total < busy) t = scaled(t, total / busy);
+  constexpr double kRounding = 1e-9;
+  const Seconds idle = total - busy;
+  t.bubble = idle > kRounding * total ? idle : Seconds(0);
+  t.total = total;
+  return t;
+}
+
 }  // namespace orrery

@@ -22,5 +22,8 @@ struct IterationEvents {
 // REQUIRES that the schedule accepts the job. `with_events`: the result has a timeline's events.
 IterationEvents iteration_events(const IterationParts& parts, const TrainingConstants& k,
                                  const TrainingJob& job, bool with_events = false);
+// The iteration of the closed form in the total of the events. What this has besides the parts that
+// are not idle is idle time; where it leaves less than them, they shrink.
+IterationTime in_total(IterationTime closed_form, Seconds total);
 
 }  // namespace orrery

@@ -364,6 +364,12 @@ Estimate<Seconds> iteration_estimate(const IterationParts& parts, const Iteratio
   return {time.total, shared, fitted, std::max(parts.origin, Origin::kFitted)};
 }
 
+Flops executed_flops(const IterationParts& parts, const TrainingJob& job) {
+  Flops executed;
+  for (const int kind : parts.kind) executed += parts.kinds[static_cast<std::size_t>(kind)].flops;
+  return executed / job.plan.pp * static_cast<double>(job.micro_batches());
+}
+
 double experts_share(const IterationTime& time) {
   return (time.work[at(TrainingCost::kExperts)] + time.work[at(TrainingCost::kExpertExchange)]) /
          time.total;

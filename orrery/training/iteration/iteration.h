@@ -96,6 +96,9 @@ std::vector<int> slowest_chunks(const IterationParts& parts, const TrainingConst
 // Time of the forward passes of a global batch, and of the host: an iteration of evaluation.
 Seconds forward_time(const IterationTime& time);
 
+// FLOPs that a GPU executes in an iteration of the job.
+Flops executed_flops(const IterationParts& parts, const TrainingJob& job);
+
 // Share of the iteration that routed experts and their exchange take, 0 to 1.
 double experts_share(const IterationTime& time);
 

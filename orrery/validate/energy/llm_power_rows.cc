@@ -12,8 +12,8 @@
 
 #include "orrery/base/csv.h"
 #include "orrery/base/error.h"
-#include "orrery/scenario/kinds/steady/energy_metrics.h"
 #include "orrery/scenario/kinds/steady/steady_load.h"
+#include "orrery/scenario/kinds/steady/wave_energy.h"
 #include "orrery/scenario/setup/facts.h"
 #include "orrery/validate/rows/row_cells.h"
 
@@ -166,7 +166,7 @@ void predict(LlmPowerRow& row, Facts& facts, double batch) {
   if (capacity < 1) throw NoData("the model does not fit");
   const ClosedFormResult result = closed_form_of(load, *served, capacity, false);
   const double waves = batch / real(result.running);
-  row.work = work_of_wave(result, load.osl).scaled(waves);
+  row.work = work_of_wave(result).scaled(waves);
   if (in_process) {
     const ClosedFormResult::Computed& c = result.computed;
     const double decodes = real(load.osl - 1);

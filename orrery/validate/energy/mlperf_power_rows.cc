@@ -11,8 +11,8 @@
 #include "orrery/base/csv.h"
 #include "orrery/base/error.h"
 #include "orrery/hardware/catalog.h"
-#include "orrery/scenario/kinds/steady/energy_metrics.h"
 #include "orrery/scenario/kinds/steady/steady_load.h"
+#include "orrery/scenario/kinds/steady/wave_energy.h"
 #include "orrery/scenario/setup/facts.h"
 #include "orrery/validate/rows/row_cells.h"
 
@@ -97,7 +97,6 @@ MlperfPowerRow row_of(std::string system, const std::string& benchmark, const st
 // The closed form of a question, and the model that it is of.
 struct Predicted {
   std::shared_ptr<const ServedModel> served;
-  std::int64_t osl = 1;
   ClosedFormResult result;
 };
 
@@ -106,7 +105,6 @@ Predicted predicted(const ScenarioKeys& keys, Facts& facts) {
   const SteadyQuestion& load = scenario.as<SteadyQuestion>();
   Predicted p;
   p.served = served_model_of(facts, scenario);
-  p.osl = load.osl;
   const std::int64_t capacity = capacity_of(load, *p.served, planned_length(scenario, load));
   if (capacity < 1) throw NoData("the model does not fit");
   p.result = closed_form_of(load, *p.served, capacity, false);
@@ -118,13 +116,15 @@ Predicted predicted(const ScenarioKeys& keys, Facts& facts) {
 void predict(MlperfPowerRow& row, Facts& facts, double rate) {
   const Benchmark& b = benchmark_of(row.benchmark);
   const Predicted free = predicted(row.keys, facts);
-  row.work = work_of_wave(free.result, free.osl);
+  row.work = work_of_wave(free.result);
   row.requests = real(free.result.running) / b.beams;
   row.time = Seconds(row.requests * row.gpus / b.gpus / rate);
   if (row.cap) row.keys.set("hardware.power_limit", fmt::format("{} W", row.cap->value()));
   const Predicted p = row.cap ? predicted(row.keys, facts) : free;
   const Estimate<Seconds>& step = p.result.decode_step.total;
-  row.power = power_of_wave(read_step_power(facts.bundle()), *p.served, p.result, p.osl);
+  const auto wave = wave_energy(read_step_power(facts.bundle()), *p.served, p.result);
+  if (!wave) throw NoData("no power of the boards is known");
+  row.power = wave->power;
   row.alone = {p.result.computed.time, step.shared, step.own, step.origin};
   row.clock_error = p.result.decode_step.governed.error;
 }

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "orrery/base/error.h"
-#include "orrery/scenario/kinds/steady/plant_metrics.h"
+#include "orrery/scenario/kinds/steady/steady_metrics.h"
 #include "tests/refusal.h"
 
 namespace orrery {
@@ -73,10 +73,11 @@ TEST_F(PlantAccounts, MetricsAreTheEmissionsOverTokensAndRequests) {
   ClosedFormResult result;
   result.makespan = {seconds(1800), 0.1, 0, Origin::kFitted};
   result.output_tokens = 1000, result.input_tokens = 5000;
+  result.computed.decode_steps = 99;
   const Boards boards = {{Watts(400), 0, 0, Origin::kFitted}, 25};
   Point p;
   p.metrics.push_back(exact_metric("energy_per_token", 18));
-  add_plant_metrics(account({"gpu", {}, "300", false}), {boards, Watts(700)}, 100, result, p);
+  add_plant_metrics(account({"gpu", {}, "300", false}), {boards, Watts(700)}, result, p);
   EXPECT_EQ(p.find("plant_power"), nullptr);  // as the boards
   EXPECT_EQ(p.find("energy_per_token")->value, 18);
   EXPECT_NEAR(p.find("carbon_per_hour")->value, 3000, 1e-9);
@@ -86,7 +87,7 @@ TEST_F(PlantAccounts, MetricsAreTheEmissionsOverTokensAndRequests) {
   Point wider;
   wider.metrics.push_back(exact_metric("energy_per_token", 18));
   const PlantAccount plant = account({"facility", 1.5, "300", true});
-  add_plant_metrics(plant, {boards, Watts(700)}, 100, result, wider);
+  add_plant_metrics(plant, {boards, Watts(700)}, result, wider);
   const double factor = plant.power(boards).value.value() / 10'000;
   EXPECT_GT(factor, 1.5);
   EXPECT_NEAR(wider.find("plant_power")->value, 10'000 * factor, 1e-6);
@@ -132,7 +133,7 @@ TEST_F(PlantAccounts, ARunThatCanWaitEmitsLess) {
   result.output_tokens = 1000;
   Point p;
   const Boards boards = {{Watts(1000), 0, 0, Origin::kFitted}, 1};
-  add_plant_metrics(account({"gpu", {}, path, true}), {boards, Watts(1000)}, 1, result, p);
+  add_plant_metrics(account({"gpu", {}, path, true}), {boards, Watts(1000)}, result, p);
   const double embodied = p.find("embodied_carbon_per_hour")->value;
   const double mean = (22 * 200 + 2 * 100) / 24.0;
   EXPECT_NEAR(p.find("carbon_per_request")->value, (mean + embodied) / 1000, 1e-9);

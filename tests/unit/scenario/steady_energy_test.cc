@@ -35,6 +35,19 @@ TEST(SteadyEnergy, OfATokenTimesTheThroughputIsThePowerOfAllBoards) {
   }
 }
 
+// A request takes the energy of its tokens, at a lower clock, too.
+TEST(SteadyEnergy, OfARequestIsThatOfItsTokens) {
+  for (const char* clock : {"", ", clock: 1200 MHz"}) {
+    for (const char* osl : {"1", "64"}) {
+      const std::string question = std::string("{model: llama-3-8b, hardware: {gpu: h100-sxm") +
+                                   clock + "}, workload: {batch: 32, isl: 512, osl: " + osl + "}}";
+      const double request = value_of(question, "energy_per_request");
+      EXPECT_NEAR(request, std::stod(osl) * value_of(question, "energy_per_token"), 1e-9 * request)
+          << question;
+    }
+  }
+}
+
 // The rows of a request's energy add up to it, in every scope.
 TEST(SteadyEnergy, OfARequestIsItemised) {
   static Runner runner{Bundle()};

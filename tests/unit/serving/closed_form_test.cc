@@ -57,6 +57,17 @@ TEST_F(ClosedForm, OneOutputTokenNeedsNoDecode) {
   EXPECT_EQ(r.e2e.value, r.ttft.value);
 }
 
+// Requests of all waves of a batch, and of the users that run at a time in a closed loop.
+TEST_F(ClosedForm, RequestsEndWithTheirLastToken) {
+  ClosedFormWorkload w{5, 100, 11};
+  const ClosedFormResult batch = run(w, 2);
+  EXPECT_EQ(batch.requests(), 5);
+  EXPECT_EQ(batch.osl(), 11);
+  EXPECT_EQ(batch.computed.decodes(), 10);
+  w.closed_loop = true;
+  EXPECT_EQ(run(w, 2).requests(), 2);
+}
+
 TEST_F(ClosedForm, CachedPromptTokensAreNotComputed) {
   ClosedFormWorkload w{1, 500, 1};
   w.past = 400;

@@ -44,22 +44,27 @@ class Machine {
         kernels_(make_kernel_model(gpu_, {}, bundle_)),
         network_(make_network_model(cluster_, {}, "nccl", bundle_)) {}
 
+  IterationModel iterations(const Architecture& model) const {
+    return IterationModel(model, cluster_, *kernels_, *network_);
+  }
   IterationParts parts(const Architecture& model, const TrainingJob& job,
                        const StackTraits& stack = {.fused_accumulation = true}) const {
     check_job(model, job);
-    return IterationModel(model, cluster_, *kernels_, *network_).parts(job, stack);
+    return iterations(model).parts(job, stack);
   }
   Seconds all_reduce(const TrainingPlan& plan, double bytes) const {
     const Collective c{Collective::Kind::kAllReduce, Collective::Group::kData, plan.dp,
                        Bytes(bytes)};
     return network_->predict(c, placement(plan)).time.value;
   }
+  // The priors: nothing that was fitted to a run.
+  TrainingConstants constants(const TrainingJob& job, const char* stack = "megatron") const {
+    const ConstantTable priors = read_constant_table(bundle_.replacing("training", {}));
+    return training_constants(priors, stack, gpu_, job.precision);
+  }
   IterationTime time(const Architecture& model, const TrainingJob& job,
                      const char* stack = "megatron") const {
-    // The priors: nothing that was fitted to a run.
-    const ConstantTable priors = read_constant_table(bundle_.replacing("training", {}));
-    const auto k = training_constants(priors, stack, gpu_, job.precision);
-    return iteration_time(parts(model, job), k, job);
+    return iteration_time(parts(model, job), constants(job, stack), job);
   }
 
  private:

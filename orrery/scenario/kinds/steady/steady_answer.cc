@@ -8,12 +8,9 @@
 #include "orrery/memory/memory_model.h"
 #include "orrery/scenario/answer/advice.h"
 #include "orrery/scenario/bounds/serving_bounds.h"
-#include "orrery/scenario/kinds/steady/chip_metrics.h"
-#include "orrery/scenario/kinds/steady/cost_metrics.h"
-#include "orrery/scenario/kinds/steady/energy_metrics.h"
 #include "orrery/scenario/kinds/steady/layer_labels.h"
-#include "orrery/scenario/kinds/steady/plant_metrics.h"
 #include "orrery/scenario/kinds/steady/steady_load.h"
+#include "orrery/scenario/kinds/steady/steady_metrics.h"
 #include "orrery/scenario/kinds/steady/step_trace.h"
 #include "orrery/scenario/setup/gpu_price.h"
 #include "orrery/scenario/setup/kernel_origins.h"
@@ -113,61 +110,33 @@ std::string too_long(const MemoryModel& memory, std::int64_t length) {
                      to_text(memory.kv_per_sequence(length)), to_text(memory.kv_pool()));
 }
 
-void answer_memory(const SteadyCase& c, std::int64_t length, Point& p) {
+// vLLM counts for each request the blocks that `length` tokens may need at once.
+std::optional<SteadyMemory::KvCache> kv_cache(const ServedModel& served, std::int64_t length) {
+  const EngineProfile& engine = served.deployment.engine;
+  const MemoryModel& memory = *served.memory;
+  const std::int64_t blocks = memory.kv_blocks() * served.plan.dp;
+  if (!engine.memory.paged || blocks < 1) return std::nullopt;
+  const KvGroups& groups = memory.groups();
+  const std::int64_t block = engine.memory.block_size;
+  const std::int64_t tokens = blocks / (groups.separate_pools() ? 1 : groups.count()) * block;
+  const std::int64_t needed =
+      memory.state_blocks() + groups.enough(length, engine.scheduler.max_num_batched_tokens, block);
+  return SteadyMemory::KvCache{tokens, length, real(blocks) / real(needed)};
+}
+
+void answer_memory(const SteadyCase& c, std::int64_t length, bool alone, Point& p) {
   const MemoryModel& memory = *c.served.memory;
   const std::int64_t full = memory.max_concurrency(length);
   const MemoryBreakdown held =
       memory.load(std::clamp<std::int64_t>(full, 1, c.load.batch), c.load.isl + c.load.osl,
                   c.scenario.workload.max_model_len);
   add_memory(p, held);
-  p.metrics.push_back(exact_metric("memory", held.total().value() / 1e9));
-  p.metrics.push_back(exact_metric("weights", held.weights.value() / 1e9));
-  p.metrics.push_back(
-      exact_metric("kv_cache_per_request", memory.kv_of_model(length).value() / 1e9));
-  p.metrics.push_back(exact_metric("max_concurrency", static_cast<double>(full)));
+  add_memory_metrics(
+      {held, memory.kv_of_model(length), full, alone ? kv_cache(c.served, length) : std::nullopt},
+      p);
   if (full > 0) return;
   // The shortest requests may fit where the longest does not.
   p.feasibility = {false, held.fits() ? too_long(memory, length) : held.summary()};
-}
-
-// The size of the KV cache and the concurrency that vLLM logs when it starts, of all data-parallel
-// ranks together. vLLM counts for each request the blocks that `length` tokens may need at once.
-void add_kv_cache_size(const SteadyCase& c, std::int64_t length, Point& p) {
-  const EngineProfile& engine = c.served.deployment.engine;
-  const MemoryModel& memory = *c.served.memory;
-  const std::int64_t blocks = memory.kv_blocks() * c.served.plan.dp;
-  if (!engine.memory.paged || blocks < 1) return;
-  const KvGroups& groups = memory.groups();
-  const std::int64_t block = engine.memory.block_size;
-  const std::int64_t tokens = blocks / (groups.separate_pools() ? 1 : groups.count()) * block;
-  const std::int64_t needed =
-      memory.state_blocks() + groups.enough(length, engine.scheduler.max_num_batched_tokens, block);
-  p.metrics.push_back(exact_metric("kv_tokens", static_cast<double>(tokens)));
-  p.metrics.push_back(exact_metric("request_tokens", static_cast<double>(length)));
-  p.metrics.push_back(
-      exact_metric("kv_concurrency", static_cast<double>(blocks) / static_cast<double>(needed)));
-}
-
-// The boards of the GPUs while the requests are computed. NoData: nobody states their power.
-Boards running_boards(const SteadyCase& c, const ClosedFormResult& r) {
-  const Deployment& d = c.served.deployment;
-  if (c.chip != nullptr || !d.gpu.power)
-    throw NoData(fmt::format("energy: no power of the boards of {} is known", d.gpu.id));
-  return {power_of_wave(c.power, c.served, r, c.load.osl),
-          static_cast<double>(c.served.plan.devices()), 0};
-}
-
-// The plant and the costs.
-void add_accounts(const SteadyCase& c, const ClosedFormResult& r, Point& p) {
-  const Boards boards = c.plant ? running_boards(c, r) : Boards();
-  if (c.plant && c.scenario.plant.asked()) {
-    const Watts limit = c.served.knobs.limit.value_or(*c.served.deployment.gpu.power);
-    add_plant_metrics(*c.plant, {boards, limit}, c.load.osl, r, p);
-  }
-  if (!c.price) return;
-  const Estimate<Usd> hour = c.plant ? c.plant->with_electricity(*c.price, boards)
-                                     : c.price->hour.scaled(c.served.plan.devices());
-  add_cost_metrics(hour, c.load.osl, r, p);
 }
 
 void answer_time(const SteadyCase& c, std::int64_t capacity, const RunOptions& options, Point& p) {
@@ -176,25 +145,20 @@ void answer_time(const SteadyCase& c, std::int64_t capacity, const RunOptions& o
   const ClosedFormResult r =
       closed_form_of(w, c.served, capacity, options.breakdown || c.chip != nullptr);
   const bool decodes = w.osl > 1;
-  p.metrics.push_back(metric("ttft", r.ttft));
-  if (decodes) p.metrics.push_back(metric("tpot", r.tpot));
-  p.metrics.push_back(metric("e2e", r.e2e));
-  p.metrics.push_back(metric("prefill_time", r.prefill));
-  p.metrics.push_back(rate_metric("output_throughput", r.output_tokens, r.makespan));
-  p.metrics.push_back(
-      rate_metric("total_throughput", r.output_tokens + r.input_tokens, r.makespan));
-  p.metrics.push_back(
-      rate_metric("request_throughput", r.output_tokens / static_cast<double>(w.osl), r.makespan));
-  if (c.chip != nullptr) {
-    add_chip_metrics(*c.chip, plan.devices(), w.osl, r, p);
-  } else {
-    add_energy_metrics(c.power, c.served, w.osl, r, p);
-  }
-  add_accounts(c, r, p);
+  std::optional<WaveEnergy> boards;
+  if (c.chip == nullptr) boards = wave_energy(c.power, c.served, r);
+  if (c.plant && !boards)
+    throw NoData(
+        fmt::format("energy: no power of the boards of {} is known", c.served.deployment.gpu.id));
+  const PlantAccount* asked = c.plant && c.scenario.plant.asked() ? &*c.plant : nullptr;
+  std::optional<Estimate<Usd>> hour;
+  if (c.price)
+    hour = c.plant ? c.plant->with_electricity(*c.price, {boards->power, real(plan.devices()), 0})
+                   : c.price->hour.scaled(plan.devices());
+  add_steady_metrics(
+      {r, c.served, c.chip, boards ? &*boards : nullptr, asked, hour ? &*hour : nullptr}, p);
   if (!options.breakdown) return;
-  if (c.chip == nullptr)
-    add_energy_rows(c.power, c.served, w.osl, r,
-                    c.plant && c.scenario.plant.asked() ? &*c.plant : nullptr, p);
+  if (boards) add_energy_rows(c.power, c.served, *boards, r, asked, p);
   const std::vector<std::string> layers = layer_labels(c.served.model.layers);
   add_terms(p, "prefill", r.prefill_step, layers);
   note_moves(p, "prefill", r.prefill_step, plan);
@@ -227,8 +191,7 @@ void answer_case(const SteadyCase& c, const RunOptions& options, Point& p) {
     p.notes.push_back(fmt::format("{} tokens are more than the {} that the model was made for",
                                   length, model.max_context));
   }
-  answer_memory(c, length, p);
-  if (options.memory_only) add_kv_cache_size(c, length, p);
+  answer_memory(c, length, options.memory_only, p);
   if (!p.feasibility.fits) return;
   const std::int64_t capacity = capacity_of(c.load, c.served, length);
   if (c.load.batch > capacity) {

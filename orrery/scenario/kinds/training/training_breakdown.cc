@@ -27,56 +27,6 @@ KernelRow overhead(const char* name, const char* part, const char* bound, Second
   return row;
 }
 
-}  // namespace
-
-void add_blocks(const Architecture& model, const TimedIteration& timed, double peak, Point& p) {
-  const auto& [job, stack, iterations, parts, t, k, whole] = timed;
-  // A split may leave the first virtual stages without a layer.
-  int chunk = 0;
-  while (chunk + 1 < job.plan.pp * job.plan.vp && chunk_layers(model, job.plan, chunk).size() == 0)
-    ++chunk;
-  const std::vector<TrainingTerm> terms = iterations.terms(job, stack, chunk);
-  const ChunkParts& first = parts.of_chunk(chunk);
-  EstimateSum<Seconds> attention, core, mlp, layer;
-  Seconds mlp_products;
-  double mlp_flops = 0, layer_flops = 0;
-  for (const TrainingTerm& t : terms) {
-    const bool outside =
-        t.op.part == Part::kEmbedding || t.op.part == Part::kLmHead || t.op.name == "final_norm";
-    if (outside) continue;
-    const Estimate<Seconds> e =
-        t.time.scaled(cost_factor({parts, k, job}, first, t.op.cost, t.op.pass));
-    const Family family = t.op.cost <= TrainingCost::kHead ? Family::kGemm : Family::kCollective;
-    layer.add(family, e);
-    layer_flops += t.op.count * flops(t.op.op).value();
-    const bool is_core =
-        t.op.cost == TrainingCost::kAttention || t.op.cost == TrainingCost::kAttentionBackward;
-    if (is_core) core.add(Family::kAttention, e);
-    if (t.op.part == Part::kAttention) attention.add(family, e);
-    if (t.op.part != Part::kMlp && t.op.part != Part::kMoe) continue;
-    mlp.add(family, e);
-    if (t.op.cost != TrainingCost::kProducts && t.op.cost != TrainingCost::kExperts) continue;
-    mlp_products += e.value;
-    mlp_flops += t.op.count * flops(t.op.op).value();
-  }
-  const double share = 1.0 / std::max(1, chunk_layers(model, job.plan, chunk).size());
-  const auto add = [&](FigureRef figure, const EstimateSum<Seconds>& sum) {
-    const Estimate<Seconds> e = sum.total();
-    if (e.value > Seconds(0)) p.metrics.push_back(metric(figure, e.scaled(share)));
-  };
-  add("attention_block", attention);
-  add("attention_core", core);
-  add("mlp_block", mlp);
-  add("layer", layer);
-  if (mlp_products > Seconds(0))
-    p.metrics.push_back(of_peak_metric("mlp_of_peak", 100 * mlp_flops / peak,
-                                       {mlp_products, whole.shared, whole.own, whole.origin}));
-  if (mlp_flops > 0) p.metrics.push_back(exact_metric("mlp_flops", mlp_flops * share / 1e12));
-  p.metrics.push_back(exact_metric("layer_flops", layer_flops * share / 1e12));
-}
-
-namespace {
-
 // The rows of the ops of a stage: each kind of op of each pass is one.
 class OpRows {
  public:

@@ -40,17 +40,12 @@ void add_boards(const PowerParts& parts, const IterationTime& t, Joules full, Po
   put("kernels", parts.kernels);
   put("arithmetic", parts.compute);
   put("memory", parts.memory);
-  const Seconds data = t.sharding + t.reduce + t.gather;
-  const std::pair<const char*, Seconds> exposed[] = {
-      {"tensor_collectives", t.work[at(TrainingCost::kTensor)]},
-      {"context_collectives", t.work[at(TrainingCost::kContext)]},
-      {"expert_exchange", t.work[at(TrainingCost::kExpertExchange)]},
-      {"data_collectives", data},
-      {"pipeline_sends", t.sends}};
-  Seconds links;
-  for (const auto& [name, time] : exposed) links += time;
-  for (const auto& [name, time] : exposed)
-    if (time > Seconds(0)) put(name, parts.links * (time / links));
+  const ExposedCommunication of = exposed_communication(t);
+  for (const auto& [name, time] :
+       {std::pair{"tensor_collectives", of.tensor}, std::pair{"context_collectives", of.context},
+        std::pair{"expert_exchange", of.experts}, std::pair{"data_collectives", of.data},
+        std::pair{"pipeline_sends", of.sends}})
+    if (time > Seconds(0)) put(name, parts.links * (time / of.all()));
 }
 
 // The rows of what the scope counts besides the boards.

@@ -18,9 +18,9 @@
 #include <optional>
 
 #include "orrery/energy/power/clock_power.h"
-#include "orrery/scenario/kinds/training/training_breakdown.h"
 #include "orrery/scenario/setup/facts.h"
 #include "orrery/scenario/setup/plant_account.h"
+#include "orrery/training/figures/training_figures.h"
 
 namespace orrery {
 

@@ -3,7 +3,6 @@
 #include <span>
 
 #include "orrery/base/error.h"
-#include "orrery/scenario/kinds/training/training_chance.h"
 #include "orrery/scenario/kinds/training/training_power.h"
 #include "orrery/scenario/kinds/training/training_question.h"
 #include "orrery/scenario/kinds/training/training_run.h"

@@ -5,7 +5,7 @@
 #include "orrery/hardware/cluster.h"
 #include "orrery/scenario/kind/question_kind.h"
 #include "orrery/scenario/kinds/training/training_answer.h"
-#include "orrery/scenario/kinds/training/training_chance.h"
+#include "orrery/scenario/kinds/training/training_metrics.h"
 #include "orrery/scenario/kinds/training/training_question.h"
 #include "orrery/scenario/kinds/training/training_recipe.h"
 #include "orrery/scenario/setup/gpu_price.h"

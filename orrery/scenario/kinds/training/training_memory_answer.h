@@ -1,8 +1,7 @@
 // The part of a training answer that is about memory: of the device, and of the host.
-//
-// Metrics: memory, memory_reserved, memory_allocated, activations, fits (a probability);
-// host_memory where tensors lie on the host; max_micro_batch where it is asked for.
 #pragma once
+
+#include <optional>
 
 #include "orrery/memory/training_memory.h"
 #include "orrery/scenario/answer/answer.h"
@@ -10,8 +9,19 @@
 
 namespace orrery {
 
-// Adds the metrics, Point::memory and the feasibility, for the rank that the question names or the
-// fullest one. A question for the largest micro-batch sets those of `job` and of `point.at` to it.
-TrainingMemory add_memory(const TrainingSystem& system, TrainingJob& job, Point& point);
+// The memory of a job, by its fullest or its named rank.
+struct JobMemory {
+  TrainingMemory of_rank;
+  // The relative error of the total. The measured rows do not tell the parts apart, so that each
+  // has the same.
+  double error = 0;
+  double fits = 1;                              // the chance, 0 to 1
+  std::optional<Estimate<Bytes>> host;          // of a node; absent: no tensors lie there
+  std::optional<std::int64_t> max_micro_batch;  // where it is asked for
+};
+
+// Adds Point::memory and the feasibility, for the rank that the question names or the fullest one.
+// A question for the largest micro-batch sets those of `job` and of `point.at` to it.
+JobMemory add_memory(const TrainingSystem& system, TrainingJob& job, Point& point);
 
 }  // namespace orrery

@@ -2,16 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
+#include <algorithm>
 
 namespace orrery {
 namespace {
-
-// The deviation of the logarithm that the upper end of the 90 % interval tells.
-double deviation_of(const Metric& m) {
-  return m.value > 0 && m.high90 > m.value ? std::log(m.high90 / m.value) / normal_quantile(0.95)
-                                           : 0;
-}
 
 // Emissions of an hour, of electricity and what the boards embody. The latter are exact.
 Estimate<Grams> with_embodied(const Estimate<Grams>& electricity, double embodied) {
@@ -26,7 +20,8 @@ Estimate<Grams> with_embodied(const Estimate<Grams>& electricity, double embodie
 
 }  // namespace
 
-void add_training_plant(const PlantAccount& account, const ScopedBoards& of, Point& point) {
+void add_training_plant(const PlantAccount& account, const ScopedBoards& of,
+                        const std::optional<Estimate<Seconds>>& run, Point& point) {
   const Boards& boards = of.boards;
   count_scope(account, of, point.metrics);
   if (!account.counts_carbon()) return;
@@ -35,24 +30,23 @@ void add_training_plant(const PlantAccount& account, const ScopedBoards& of, Poi
   if (hour.value.value() <= 0) return;
   point.metrics.push_back(metric("carbon_per_hour", hour));
   if (embodied > 0) point.metrics.push_back(exact_metric("embodied_carbon_per_hour", embodied));
-  const Metric* const found = point.find("time_to_train");
-  if (found == nullptr || found->value <= 0) return;
-  const Metric run = *found;  // adding metrics moves it
+  if (!run || run->value <= Seconds(0)) return;
+  const double hours = run->value / kPaidHour;
   const Estimate<Grams> electric =
       account.operational_hour({of.in_run.value_or(boards.running), boards.run, boards.wait});
   const double electricity = electric.value.value();
   const Estimate<Grams> in_run = with_embodied(electric, embodied);
   const double all = in_run.value.value();
   const auto put = [&](FigureRef figure, double of_hour) {
-    Metric m = metric(figure, in_run.scaled(run.value * of_hour / all));
-    widen(m, deviation_of(run));
-    m.origin = std::max(m.origin, run.origin);
+    Metric m = metric(figure, in_run.scaled(hours * of_hour / all));
+    widen(m, run->sigma());
+    m.origin = std::max(m.origin, run->origin);
     point.metrics.push_back(std::move(m));
   };
   put("carbon", all);
   const CarbonIntensity& series = *account.carbon();
   if (series.hours.empty() || series.mean <= 0) return;
-  const CarbonStart best = best_start(series.hours, run.value);
+  const CarbonStart best = best_start(series.hours, hours);
   put("deferred_carbon", embodied + electricity * best.mean / series.mean);
   point.notes.push_back(fmt::format(
       "a run that can wait emits least from hour {} of the series on: {:.4g} g for a kWh in place "

@@ -11,8 +11,9 @@
 namespace orrery {
 
 // Counts what the scope of the account does (count_scope), adds carbon_per_hour and
-// embodied_carbon_per_hour, and where `point` has time_to_train `carbon`, and `deferred_carbon` of
-// a series. `boards`: during an iteration, and in the mean of the run.
-void add_training_plant(const PlantAccount& account, const ScopedBoards& boards, Point& point);
+// embodied_carbon_per_hour, and where there is a run `carbon`, and `deferred_carbon` of a series.
+// `boards`: during an iteration, and in the mean of the run.
+void add_training_plant(const PlantAccount& account, const ScopedBoards& boards,
+                        const std::optional<Estimate<Seconds>>& run, Point& point);
 
 }  // namespace orrery

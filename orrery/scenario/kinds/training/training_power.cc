@@ -21,12 +21,6 @@ StepWork work_of(const IterationTime& time, Flops flops, FlopsPerSecond peak) {
           .memory = moved};
 }
 
-Flops executed_flops(const IterationParts& parts, const TrainingJob& job) {
-  Flops executed;
-  for (const int kind : parts.kind) executed += parts.kinds[static_cast<std::size_t>(kind)].flops;
-  return executed / job.plan.pp * static_cast<double>(job.micro_batches());
-}
-
 Estimate<Watts> power_of_run(const StepPowerConstants& constants, const Gpu& gpu,
                              const Estimate<Watts>& iteration, double busy) {
   if (busy >= 1) return iteration;

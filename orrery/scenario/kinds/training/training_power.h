@@ -21,9 +21,6 @@ namespace orrery {
 // The work of a GPU in an iteration. `flops`: that it executes. `peak`: of its number format.
 StepWork work_of(const IterationTime& time, Flops flops, FlopsPerSecond peak);
 
-// FLOPs that a GPU executes in an iteration of the job.
-Flops executed_flops(const IterationParts& parts, const TrainingJob& job);
-
 // The mean power of a board over a run that draws `iteration` while iterations run, for the share
 // `busy` of its time, and is awake in the rest. The errors are those of `iteration`. NoData: the
 // data sheet states no power.

@@ -6,8 +6,8 @@
 // kernels send (expert_bytes). Evaluations, checkpoints and failures are left out.
 #pragma once
 
-#include "orrery/scenario/kinds/training/training_breakdown.h"
 #include "orrery/scenario/setup/link_bill.h"
+#include "orrery/training/figures/training_figures.h"
 
 namespace orrery {
 
