@@ -92,10 +92,13 @@ struct ServiceFigures {
   std::optional<Losses> losses;
 };
 
+// The figures of one simulation. `levels` and `margins` are the question's, and `config` is the
+// configuration that `result` was simulated with.
 ServiceFigures service_figures(const ServiceLevels& levels, Margins margins,
                                const SimulationConfig& config, const SimulationResult& result);
 
-// How much faster requests are than the same requests in another simulation of their load.
+// How much faster requests are than the same requests in another simulation of their load. Requests
+// that did not end in both are left out.
 struct Speedup {
   std::optional<Distribution<double>> tpot;  // its TPOT / TPOT; percentiles 10, 50 and 90
   std::optional<double> e2e;                 // mean of its E2E / E2E
